@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/adapters/out/postgres/group"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core/order"
@@ -124,45 +123,4 @@ func (b *batch) Write(ctx context.Context) error {
 	)
 	b.changed = changed{}
 	return err
-}
-
-func (b *batch) stockParams(skus []string) dbsqlc.UpdateStockOfManyParams {
-	var many dbsqlc.UpdateStockOfManyParams
-	for _, sku := range skus {
-		p, read := b.products[sku], b.stock.read[sku]
-		many.Skus, many.Versions = append(many.Skus, sku), append(many.Versions, p.Version)
-		many.OnHand, many.Reserved = append(many.OnHand, p.OnHand), append(many.Reserved, p.Reserved)
-		many.ReadVersions, many.ReadReserved = append(many.ReadVersions, read.Version), append(many.ReadReserved, read.Reserved)
-	}
-	return many
-}
-
-func (b *batch) newBalancesParams(keys []balanceKey) dbsqlc.InsertBalancesParams {
-	var p dbsqlc.InsertBalancesParams
-	for _, k := range keys {
-		saved := b.balances[k]
-		p.CustomerIds, p.Currencies = append(p.CustomerIds, k.customer), append(p.Currencies, string(k.currency))
-		p.Amounts, p.Positions = append(p.Amounts, saved.Amount.Decimal()), append(p.Positions, saved.Position)
-		p.ChangedAt = append(p.ChangedAt, saved.ChangedAt)
-	}
-	return p
-}
-
-func (b *batch) oldBalanceParams(k balanceKey) dbsqlc.UpdateBalanceParams {
-	saved := b.balances[k]
-	return dbsqlc.UpdateBalanceParams{
-		CustomerID: k.customer, Currency: string(k.currency), Amount: saved.Amount.Decimal(), ChangedAt: saved.ChangedAt,
-		Position: saved.Position, ReadPosition: b.oldBalances.read[k].Position,
-	}
-}
-
-func (b *batch) oldBalancesParams(keys []balanceKey) dbsqlc.UpdateBalancesParams {
-	var p dbsqlc.UpdateBalancesParams
-	for _, k := range keys {
-		one := b.oldBalanceParams(k)
-		p.CustomerIds, p.Currencies = append(p.CustomerIds, one.CustomerID), append(p.Currencies, one.Currency)
-		p.Amounts, p.Positions = append(p.Amounts, one.Amount), append(p.Positions, one.Position)
-		p.ChangedAt, p.ReadPositions = append(p.ChangedAt, one.ChangedAt), append(p.ReadPositions, one.ReadPosition)
-	}
-	return p
 }

@@ -137,6 +137,36 @@ func (s savedBalance) join(b *batch) {
 	b.balances[key] = later
 }
 
+func (b *batch) newBalancesParams(keys []balanceKey) dbsqlc.InsertBalancesParams {
+	var p dbsqlc.InsertBalancesParams
+	for _, k := range keys {
+		saved := b.balances[k]
+		p.CustomerIds, p.Currencies = append(p.CustomerIds, k.customer), append(p.Currencies, string(k.currency))
+		p.Amounts, p.Positions = append(p.Amounts, saved.Amount.Decimal()), append(p.Positions, saved.Position)
+		p.ChangedAt = append(p.ChangedAt, saved.ChangedAt)
+	}
+	return p
+}
+
+func (b *batch) oldBalanceParams(k balanceKey) dbsqlc.UpdateBalanceParams {
+	saved := b.balances[k]
+	return dbsqlc.UpdateBalanceParams{
+		CustomerID: k.customer, Currency: string(k.currency), Amount: saved.Amount.Decimal(), ChangedAt: saved.ChangedAt,
+		Position: saved.Position, ReadPosition: b.oldBalances.read[k].Position,
+	}
+}
+
+func (b *batch) oldBalancesParams(keys []balanceKey) dbsqlc.UpdateBalancesParams {
+	var p dbsqlc.UpdateBalancesParams
+	for _, k := range keys {
+		one := b.oldBalanceParams(k)
+		p.CustomerIds, p.Currencies = append(p.CustomerIds, one.CustomerID), append(p.Currencies, one.Currency)
+		p.Amounts, p.Positions = append(p.Amounts, one.Amount), append(p.Positions, one.Position)
+		p.ChangedAt, p.ReadPositions = append(p.ChangedAt, one.ChangedAt), append(p.ReadPositions, one.ReadPosition)
+	}
+	return p
+}
+
 func balanceOf(row dbsqlc.Balance) (*payment.Balance, error) {
 	amount, err := core.MoneyOf(row.Amount, row.Currency)
 	return &payment.Balance{

@@ -87,6 +87,17 @@ func (s savedStock) join(b *batch) {
 	}
 }
 
+func (b *batch) stockParams(skus []string) dbsqlc.UpdateStockOfManyParams {
+	var many dbsqlc.UpdateStockOfManyParams
+	for _, sku := range skus {
+		p, read := b.products[sku], b.stock.read[sku]
+		many.Skus, many.Versions = append(many.Skus, sku), append(many.Versions, p.Version)
+		many.OnHand, many.Reserved = append(many.OnHand, p.OnHand), append(many.Reserved, p.Reserved)
+		many.ReadVersions, many.ReadReserved = append(many.ReadVersions, read.Version), append(many.ReadReserved, read.Reserved)
+	}
+	return many
+}
+
 func productOf(row dbsqlc.Product) (*order.Product, error) {
 	price, err := core.MoneyOf(row.Price, row.Currency)
 	return &order.Product{
