@@ -1,6 +1,3 @@
-// Package admission decides when a transaction starts, so that no principal and no kind
-// of transaction takes all connections. It knows no SQL, and a place is no connection:
-// whoever waits for a place holds none.
 package admission
 
 import (

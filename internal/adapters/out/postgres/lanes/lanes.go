@@ -1,24 +1,6 @@
 // Package lanes decides which commands share a transaction, and how long each waits. It
-// knows no SQL: a command is anything that has a principal.
-//
-// A command waits here inside the postgres adapter:
-//
-//	where            protects                    without it
-//	Lanes            few transactions at a time  each command pays BEGIN and COMMIT
-//	line in a Lane   principals from others      a principal's burst delays all
-//	pause to gather  groups from running early   16 clients: 0.85 of the credits,
-//	                                             64 clients: 0.98
-//	admission shares places from a principal     waits for one row take all places
-//	     waiters     places from waits for rows  waiters for rows take all places
-//	     ungrouped   lanes from commands outside those take all writer places
-//	     writers     reads from slow COMMITs     groups take all connections
-//	HeldRows         lanes from a row held long  each waiter costs a lock timeout
-//	lock timeout     groups from slow rows       one that is fixed is too short or
-//	                                             too long; shortest for a held row
-//	records.Await    keys after a rollback       command and duplicate both answer
-//	                                             that the key is in progress
-//	pause in Run     against a second deadlock   of 960 that lock two rows in any
-//	                                             order 144 fail, instead of 18
+// knows no SQL: a command is anything that has a principal. Package admission lists all
+// ways to wait.
 package lanes
 
 import (
