@@ -83,7 +83,7 @@ func readRows() ([]*row, error) {
 // parse reads one row.
 func parse(block string) (r *row, err error) {
 	name, body, _ := strings.Cut(block, "\n")
-	r = &row{name: name, within: 2 * time.Minute}
+	r = &row{name: name, within: 5 * time.Minute}
 	for line := range strings.SplitSeq(strings.TrimRight(body, "\n"), "\n") {
 		key, value, _ := strings.Cut(line, ": ")
 		switch {
