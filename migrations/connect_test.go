@@ -19,13 +19,16 @@ func TestGrant_InterruptedCommitIsNotCancelled(t *testing.T) {
 	t.Parallel()
 	servers := pgtest.NewReplicated(t)
 	url := servers.PrimaryURL()
-	execute(t, url, "CREATE ROLE interrupted")
+	execute(t, url, "DROP OWNED BY orders_service")
 	servers.SetSynchronous(t, true)
 	servers.StopStandby()
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	granted := make(chan error, 1)
-	go func() { granted <- migrations.Grant(ctx, url, "interrupted") }()
+	go func() {
+		_, err := migrations.Grant(ctx, url)
+		granted <- err
+	}()
 	waiting := servers.AwaitCommit(t)
 
 	interrupt()
@@ -33,7 +36,7 @@ func TestGrant_InterruptedCommitIsNotCancelled(t *testing.T) {
 	if err := <-granted; !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v, want that it was interrupted", err)
 	}
-	const privileges = "SELECT count(*) FROM information_schema.role_table_grants WHERE grantee = 'interrupted'"
+	const privileges = "SELECT count(*) FROM information_schema.role_table_grants WHERE grantee = 'orders_service'"
 	if n := count(t, url, privileges); n != 0 {
 		t.Errorf("%d privileges, which the standby does not have, are visible", n)
 	}

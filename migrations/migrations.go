@@ -21,9 +21,9 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// FS holds the migrations, so that the binary contains its schema.
+// FS holds the migrations and the grants, so that the binary contains its schema.
 //
-//go:embed *.sql
+//go:embed *.sql grants
 var FS embed.FS
 
 // RiverSchema holds River's jobs.

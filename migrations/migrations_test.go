@@ -214,7 +214,7 @@ func TestMigrations_ChooseTheServerThatAcceptsWrites(t *testing.T) {
 	if err := migrations.Up(t.Context(), url); err != nil {
 		t.Error(err)
 	}
-	if err := migrations.Grant(t.Context(), url, migrations.ServiceGroup); err != nil {
+	if _, err := migrations.Grant(t.Context(), url); err != nil {
 		t.Error(err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -20,9 +21,8 @@ type Privileges struct {
 // all.
 const maxNamed = 3
 
-// Err explains how to grant missing privileges, or returns nil. granted is the role
-// that [Grant] grants to.
-func (p Privileges) Err(granted string) error {
+// Err explains how to grant missing privileges, or returns nil.
+func (p Privileges) Err() error {
 	if len(p.Missing) == 0 {
 		return nil
 	}
@@ -32,21 +32,29 @@ func (p Privileges) Err(granted string) error {
 		more = fmt.Sprintf(" and %d more privileges", n)
 	}
 	return fmt.Errorf("the database role %s lacks %s%s: run `orders migrate up` as the owner of the tables, "+
-		"and execute GRANT %s TO %[1]s as a superuser", quote(p.Role), strings.Join(named, ", "), more, quote(granted))
+		"and execute GRANT %s TO %[1]s as a superuser", quote(p.Role), strings.Join(named, ", "), more, quote(ServiceGroup))
 }
 
 // privilegesQuery reads only the catalog, so that every role may execute it. It returns
-// the role, and the privileges that it lacks.
+// the role, and the privileges that it lacks of those that the file grants to the service:
+// on tables and sequences by name, and on all of River's.
 const privilegesQuery = `
-WITH needed AS (
-	SELECT c.oid, c.relnamespace, n.name, n.privilege, n.col
-	FROM unnest($1::text[], $2::text[], $3::text[]) n (name, privilege, col) JOIN pg_class c ON c.oid = to_regclass(n.name)
+WITH granted AS (
+	SELECT g[1] AS privileges, g[2] AS names
+	FROM regexp_matches($1::text, 'GRANT ([^;]+)\s+ON (?:SEQUENCE )?([a-z_,\s]+) TO ' || $2::text || ';', 'g') g
+), needed AS (
+	SELECT c.oid, c.relnamespace, n.name, p[1] AS privilege, columns.col
+	FROM granted
+		CROSS JOIN regexp_split_to_table(names, ',\s*') n (name)
+		CROSS JOIN regexp_matches(privileges, '(\w+)(?: \(([^)]+)\))?', 'g') p
+		CROSS JOIN regexp_split_to_table(coalesce(p[2], ''), ',\s*') columns (col)
+		JOIN pg_class c ON c.oid = to_regclass(n.name)
 ), schema AS (
-	SELECT oid, nspname AS name FROM pg_namespace WHERE nspname = $4::text OR oid IN (SELECT relnamespace FROM needed)
+	SELECT oid, nspname AS name FROM pg_namespace WHERE nspname = $3::text OR oid IN (SELECT relnamespace FROM needed)
 ), of_river AS (
 	SELECT c.oid, s.name || '.' || c.relname AS name, c.relkind = 'S' AS sequence, c.relname = 'river_migration' AS constant
 	FROM pg_class c JOIN schema s ON s.oid = c.relnamespace
-	WHERE s.name = $4::text AND c.relkind IN ('r', 'p', 'S')
+	WHERE s.name = $3::text AND c.relkind IN ('r', 'p', 'S')
 ), missing (name, privilege, col) AS (
 	SELECT n.name, n.privilege, n.col
 	FROM needed n LEFT JOIN pg_attribute a ON a.attrelid = n.oid AND a.attname = n.col AND NOT a.attisdropped
@@ -72,34 +80,11 @@ SELECT current_user::text, ARRAY(
 // columns and sequences that do not exist, because the schema version accounts for them.
 func CheckPrivileges(ctx context.Context, pool *pgxpool.Pool) (Privileges, error) {
 	p := Privileges{}
-	names, privileges, columns := listed()
-	err := pool.QueryRow(ctx, privilegesQuery, names, privileges, columns, RiverSchema).Scan(&p.Role, &p.Missing)
+	err := pool.QueryRow(ctx, privilegesQuery, grants, ServiceGroup, RiverSchema).Scan(&p.Role, &p.Missing)
 	if err != nil {
 		return p, fmt.Errorf("read the privileges of the database role: %w", err)
 	}
 	return p, nil
 }
 
-// listed returns the service's privileges as objects, privileges and columns, "" for
-// none.
-func listed() (names, privileges, columns []string) {
-	add := func(name, privilege, column string) {
-		names, privileges, columns = append(names, name), append(privileges, privilege), append(columns, column)
-	}
-	for _, a := range tables {
-		add(a.table, "SELECT", "")
-		if a.insert {
-			add(a.table, "INSERT", "")
-		}
-		if a.delete {
-			add(a.table, "DELETE", "")
-		}
-		for _, column := range strings.FieldsFunc(a.update, func(r rune) bool { return r == ',' || r == ' ' }) {
-			add(a.table, "UPDATE", column)
-		}
-	}
-	for _, sequence := range sequences {
-		add(sequence, "USAGE", "")
-	}
-	return names, privileges, columns
-}
+func quote(name string) string { return pgx.Identifier{name}.Sanitize() }

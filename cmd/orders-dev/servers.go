@@ -143,10 +143,7 @@ func (s *servers) prepare(ctx context.Context, database string) error {
 	if err := migrations.Up(ctx, owner); err != nil {
 		return err
 	}
-	if err := migrations.Grant(ctx, owner, migrations.ServiceGroup); err != nil {
-		return err
-	}
-	if err := migrations.GrantOperators(ctx, owner, migrations.OperatorGroup); err != nil {
+	if _, err := migrations.Grant(ctx, owner); err != nil {
 		return err
 	}
 	return devpostgres.EnsureLogin(ctx, owner, serviceRole, migrations.ServiceGroup)

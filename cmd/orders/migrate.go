@@ -54,11 +54,14 @@ func up(ctx context.Context, cfg config.Config, out io.Writer) error {
 	if err := migrations.Up(ctx, url); err != nil {
 		return err
 	}
-	err := errors.Join(
-		reportMissing(migrations.Grant(ctx, url, migrations.ServiceGroup), "the service", migrations.ServiceGroup, out),
-		reportMissing(migrations.GrantOperators(ctx, url, migrations.OperatorGroup), "operators", migrations.OperatorGroup, out))
+	missing, err := migrations.Grant(ctx, url)
 	if err != nil {
 		return err
+	}
+	for _, role := range missing {
+		if err := reportMissing(role, out); err != nil {
+			return err
+		}
 	}
 	db, err := postgres.Open(ctx, postgres.Config{URL: url, MaxConns: 1}, postgres.Groups{})
 	if err != nil {
@@ -68,15 +71,11 @@ func up(ctx context.Context, cfg config.Config, out io.Writer) error {
 	return db.RenewIncarnation(ctx) // renames a restored database, also for running processes
 }
 
-// reportMissing says how to create a missing role that only a superuser can create, and
-// returns other errors of a grant. The owner can run the service meanwhile, and `orders
-// serve` refuses a role that lacks privileges.
-func reportMissing(err error, whose, role string, out io.Writer) error {
-	if !errors.Is(err, migrations.ErrNoRole) {
-		return err
-	}
-	_, err = fmt.Fprintf(out, "nothing was granted to %[1]s: the role %[2]s does not exist, and this role may not "+
-		"create it. Execute CREATE ROLE %[2]s NOLOGIN as a superuser, then run `orders migrate up` again\n", whose, role)
+// reportMissing says how to create a role that only a superuser can create. The owner can
+// run the service meanwhile, and `orders serve` refuses a role that lacks privileges.
+func reportMissing(role string, out io.Writer) error {
+	_, err := fmt.Fprintf(out, "nothing was granted to %[1]s: this role does not exist, and the role of this command may "+
+		"not create it. Execute CREATE ROLE %[1]s NOLOGIN as a superuser, then run `orders migrate up` again\n", role)
 	return err
 }
 

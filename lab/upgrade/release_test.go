@@ -128,7 +128,10 @@ func TestMigrations_LetTheVersionBeforeWork(t *testing.T) {
 func upgraded(t *testing.T) (*e2e.Env, []response) {
 	t.Helper()
 	env, _, responses := released(t)
-	if err := errors.Join(migrations.Up(t.Context(), env.DatabaseURL), migrations.Grant(t.Context(), env.DatabaseURL, migrations.ServiceGroup)); err != nil {
+	if err := migrations.Up(t.Context(), env.DatabaseURL); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := migrations.Grant(t.Context(), env.DatabaseURL); err != nil {
 		t.Fatal(err)
 	}
 	return env, responses

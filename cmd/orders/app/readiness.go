@@ -78,7 +78,7 @@ func (a *App) examine(ctx context.Context) (postgres.State, error) {
 	if err != nil {
 		return postgres.State{}, err
 	}
-	if err := privileges.Err(migrations.ServiceGroup); err != nil {
+	if err := privileges.Err(); err != nil {
 		return postgres.State{}, fatal{err}
 	}
 	state, err := a.readyDB.State(ctx)

@@ -20,7 +20,6 @@ var opensTransactions = []string{"Begin", "BeginFunc", "BeginTx", "BeginTxFunc",
 // otherCommits are the files outside pgtx that commit, with the reason. River commits as
 // well: it begins and ends jobs, which only repeats a job if a failover undoes it.
 var otherCommits = map[string]string{
-	"migrations/grants.go":              "on a connection whose statements are never cancelled",
 	"migrations/repair.go":              "rolls back",
 	"examples/giftcards/store.go":       "an example of a store for one server",
 	"examples/giftcards/store_sql.go":   "an example of a store for one server",

@@ -238,7 +238,7 @@ func TestService_IsNotReadyWithoutItsPrivileges(t *testing.T) {
 		}
 	}
 
-	if err := migrations.Grant(t.Context(), s.DatabaseURL, migrations.ServiceGroup); err != nil {
+	if _, err := migrations.Grant(t.Context(), s.DatabaseURL); err != nil {
 		t.Fatal(err)
 	}
 	e2e.Eventually(t, "the service is ready", func() bool {
