@@ -58,9 +58,9 @@ func TestOutbox_ThatIsExternalShowsNoEventThatAFailoverLoses(t *testing.T) {
 	if r := e2e.Receive(t, reply, "the credit is answered"); r.Verdict() != "503 outcome_unknown" {
 		t.Errorf("POST: %s, want 503 outcome_unknown", r.Verdict())
 	}
-	if n := s.Count(t, "SELECT count(*) FROM outbox WHERE published_at IS NULL"); n != 1 {
-		t.Fatalf("%d unpublished events are visible, want 1", n)
-	}
+	e2e.Eventually(t, "the event is visible and unpublished", func() bool {
+		return s.Count(t, "SELECT count(*) FROM outbox WHERE published_at IS NULL") == 1
+	})
 	awaitCommitOf(t, s, "outbox", "relay_lease") // of the relay
 
 	if n := s.Count(t, shown); n != 1 {
