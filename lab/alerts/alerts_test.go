@@ -27,7 +27,7 @@ func TestAlerts_FireForRealFaults(t *testing.T) {
 	s := startSystem(t, shortened(t, string(rules)), func(env *e2e.Env) { plantMismatch(t, env) },
 		"ORDERS_REQUESTS_PER_MINUTE=120", "ORDERS_UNLIMITED_ROLES=system,seller")
 	s.PutProduct(t, "tea", 1000)
-	routes.Prepare(t, s, "refundPayment").MustRun(t, "refund") // the dashboard counts refunds
+	routes.Prepare(t, s.Service, "refundPayment").MustRun(t, "refund") // the dashboard counts refunds
 	s.refreshKeys(t)
 	start, raised := time.Now(), map[string]bool{}
 	t.Run("the format of the metrics", s.checkFormat)
