@@ -210,7 +210,8 @@ func (r *row) goTest(ctx context.Context, environ []string) (output string, err 
 	args := []string{"test", "-vet=off", "-count=1", "-v", "-parallel=4", "-timeout=" + r.within.String(), "-run=" + names, "."}
 	cmd := exec.CommandContext(ctx, "go", append(args, r.flags...)...)
 	// Compilers end before they need to collect garbage, which takes a quarter of their time.
-	cmd.Dir, cmd.Env = filepath.Join(root, r.pkg), append(environ, "GOGC=off", "GOMEMLIMIT=2GiB")
+	cmd.Dir = filepath.Join(root, r.pkg)
+	cmd.Env = slices.Concat(environ, []string{"GOGC=off", "GOMEMLIMIT=2GiB"})
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that go test ends the test
 	printed, err := cmd.CombinedOutput()
 	return string(printed), err
