@@ -127,7 +127,7 @@ func passUnedited(ctx context.Context, rows []*row) func(*row) bool {
 		if t := together[r.place()]; t != nil {
 			t.test += "|" + strings.Join(r.tests(), "|")
 		} else if !r.passes {
-			together[r.place()] = &row{pkg: r.pkg, test: strings.Join(r.tests(), "|"), flags: r.flags, within: 15 * time.Minute}
+			together[r.place()] = &row{pkg: r.pkg, test: strings.Join(r.tests(), "|"), flags: r.flags, within: 45 * time.Minute}
 			places = append(places, r.place())
 		}
 	}
