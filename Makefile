@@ -21,6 +21,9 @@ GENERATED := internal/adapters/in/http/wire/models.gen.go internal/adapters/out/
 # Runs a command with one PostgreSQL cluster, which the packages of a test run share.
 CLUSTER = go build -o bin/testcluster ./internal/test/pg/cluster && bin/testcluster
 
+# A separate module. Its packages are tested with those of the service.
+GUARD = example.com/orders/kit/guard
+
 run: need-go ## start the service and all that it needs; no configuration, Ctrl-C stops it
 	@echo "Building orders-dev; the first build takes minutes …"
 	@go build -o bin/orders-dev ./cmd/orders-dev
@@ -30,11 +33,11 @@ new: need-go ## copy this service: MODULE=example.com/tickets DIR=../tickets
 	@go run ./internal/new -module "$(MODULE)" -dir "$(DIR)"
 
 test: need-go ## run all tests
-	$(CLUSTER) go test $(TESTFLAGS) ./...
+	$(CLUSTER) go test $(TESTFLAGS) ./... $(GUARD)/...
 
 # Where goroutines share something in the process of the test. The rest of the tests runs the
 # same code, or starts the service as another process, which the detector does not see.
-RACE_PACKAGES = ./cmd/... ./internal/adapters/... ./internal/idempotency/... ./internal/outbox/... \
+RACE_PACKAGES = ./cmd/... ./internal/adapters/... $(GUARD)/... ./internal/outbox/... \
 	./internal/observe/... ./internal/test/e2e/guard ./internal/test/e2e/limits \
 	./internal/test/e2e/transport ./internal/test/e2e/webhooks \
 	./internal/test/store
@@ -47,10 +50,10 @@ test-race: need-go ## run the tests of concurrent code with the race detector
 # Inputs are hardly minimized: with a coverage to keep, that takes most of the time.
 FUZZTIME = 10s
 fuzz: need-go ## fuzz each target for FUZZTIME=10s
-	@grep -rEo '^func Fuzz[A-Za-z]+' --include='*_test.go' internal | sed 's/[^/]*:func / /' | \
+	@grep -rEo '^func Fuzz[A-Za-z]+' --include='*_test.go' internal kit | sed 's/[^/]*:func / /' | \
 	while read -r dir target; do \
 		echo "== $$target"; \
-		$(CLUSTER) go test "./$$dir" -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x || exit 1; \
+		$(CLUSTER) go -C "$$dir" test . -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x || exit 1; \
 	done
 
 bench: ## compare the service with a pgbench baseline, about 17 minutes
@@ -58,7 +61,9 @@ bench: ## compare the service with a pgbench baseline, about 17 minutes
 
 lint: need-go ## run the linters, check the format, the modules, the contract and the workflow of CI
 	$(TOOL) golangci-lint run ./...
+	cd kit/guard && go tool -modfile=../../tools.mod golangci-lint run ./...
 	go mod tidy -diff
+	go -C kit/guard mod tidy -diff
 	$(ACTIONLINT) -shellcheck=
 	@if command -v npx >/dev/null; then \
 		REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx --yes $(REDOCLY) lint; \

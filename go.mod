@@ -6,7 +6,10 @@ toolchain go1.26.11
 
 ignore node_modules
 
+replace example.com/orders/kit/guard => ./kit/guard
+
 require (
+	example.com/orders/kit/guard v0.0.0-00010101000000-000000000000
 	github.com/MicahParks/jwkset v0.11.3
 	github.com/MicahParks/keyfunc/v3 v3.9.0
 	github.com/caarlos0/env/v11 v11.4.2

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/orders/internal/idempotency/routetest/probe"
+	"example.com/orders/kit/guard/routetest/probe"
 )
 
 // exampleVerdicts are those of all three servers, which find a key, or run and save. The

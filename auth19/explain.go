@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/orders/internal/idempotency/routetest/probe"
+	"example.com/orders/kit/guard/routetest/probe"
 )
 
 func listProbes(_ context.Context, _ []string, out, _ io.Writer) (int, error) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/orders/internal/idempotency/routetest/probe"
+	"example.com/orders/kit/guard/routetest/probe"
 )
 
 // write writes a file into a new folder and returns its path.

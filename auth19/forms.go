@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"example.com/orders/internal/idempotency/routetest/probe"
+	"example.com/orders/kit/guard/routetest/probe"
 )
 
 // junitSuite is the form that CI systems read: one case for each probe.

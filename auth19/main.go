@@ -16,7 +16,7 @@ import (
 	"strings"
 	"syscall"
 
-	"example.com/orders/internal/idempotency/routetest/probe"
+	"example.com/orders/kit/guard/routetest/probe"
 )
 
 const usage = `Does a server keep its idempotency promise?

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"example.com/orders/internal/idempotency/routetest/probe"
+	"example.com/orders/kit/guard/routetest/probe"
 )
 
 // silent is the source of a rule that the documents of a profile do not mention.

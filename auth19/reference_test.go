@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"example.com/orders/auth19/reference"
-	"example.com/orders/internal/idempotency/routetest/probe"
+	"example.com/orders/kit/guard/routetest/probe"
 )
 
 // The reference server is a process, because probes kill it: this test program, started again.

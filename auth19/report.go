@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/orders/internal/idempotency/routetest/probe"
+	"example.com/orders/kit/guard/routetest/probe"
 )
 
 // report is a run. The JSON is the source of the other forms.

@@ -18,7 +18,7 @@ import (
 	"sync"
 	"testing"
 
-	"example.com/orders/internal/idempotency/routetest/probe"
+	"example.com/orders/kit/guard/routetest/probe"
 )
 
 // describe writes a description of the reference server, with the hooks that need no kill.

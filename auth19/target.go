@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/orders/internal/idempotency/routetest/probe"
+	"example.com/orders/kit/guard/routetest/probe"
 )
 
 // target describes the server of a file to the probes.

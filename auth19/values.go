@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"example.com/orders/internal/idempotency/routetest/probe"
+	"example.com/orders/kit/guard/routetest/probe"
 )
 
 // values are the JSON that replaces ${names}.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 // Retention of responses (AUTH-19 requires 24 to 72 hours) and replay time of refusals. A
@@ -23,9 +23,9 @@ const (
 // maxBody bounds a body in bytes, before anything is hashed.
 const maxBody = 64 << 10
 
-// guard is what every guarded route shares.
-type guard struct {
-	idempotency.Guard
+// front is what every guarded route shares.
+type front struct {
+	guard.Guard
 	newKeys *keyLimit
 	// observe receives how each request with a key ended: "done", "replayed", or the code of the
 	// problem. It writes the log line; a counter and a histogram fit as well.
@@ -65,7 +65,7 @@ func (r refusal) Error() string { return r.code }
 // A client that hangs up does not end the command: Do detaches the context, and g.Timeout
 // bounds the work.
 func guarded[C any](
-	g guard, operation string,
+	g front, operation string,
 	decode func(*http.Request, []byte) (C, error),
 	run func(ctx context.Context, customer, key string, cmd C) (reply, error),
 ) http.HandlerFunc {
@@ -75,7 +75,7 @@ func guarded[C any](
 			fail(w, http.StatusUnauthorized, "unauthenticated")
 			return
 		}
-		key, err := idempotency.ParseKey(r.Header.Values("Idempotency-Key"))
+		key, err := guard.ParseKey(r.Header.Values("Idempotency-Key"))
 		if err != nil {
 			failKey(w, err)
 			return
@@ -85,18 +85,18 @@ func guarded[C any](
 			failRead(w, err)
 			return
 		}
-		request := idempotency.Request{
+		request := guard.Request{
 			// The scope is the authenticated principal, never a value that the caller chooses.
 			// With tenants: NewScope(tenant, customer).
-			ID:        idempotency.ID{Scope: idempotency.NewScope(customer), Key: key},
+			ID:        guard.ID{Scope: guard.NewScope(customer), Key: key},
 			Operation: operation, Content: content,
 		}
 		// Only a new key runs the command, perhaps twice. A retry does not count.
 		permitted := sync.OnceValue(func() bool { return g.newKeys.take(customer, time.Now()) })
 		began := time.Now()
-		rec, replayed, err := g.Do(r.Context(), request, func(ctx context.Context) (idempotency.Result, error) {
+		rec, replayed, err := g.Do(r.Context(), request, func(ctx context.Context) (guard.Result, error) {
 			if !permitted() {
-				return idempotency.Result{}, errTooManyKeys
+				return guard.Result{}, errTooManyKeys
 			}
 			return resultOf(run(ctx, customer, key, cmd))
 		})
@@ -136,8 +136,8 @@ func (l *keyLimit) take(customer string, now time.Time) bool {
 // decodes it. It hashes the command, encoded again, so that white space and member order do
 // not count. A command therefore has no member that an honest retry changes: no send time,
 // no signature, no trace ID.
-func read[C any](w http.ResponseWriter, r *http.Request, decode func(*http.Request, []byte) (C, error)) (C, idempotency.Content, error) {
-	var content idempotency.Content
+func read[C any](w http.ResponseWriter, r *http.Request, decode func(*http.Request, []byte) (C, error)) (C, guard.Content, error) {
+	var content guard.Content
 	var cmd C
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
@@ -147,30 +147,30 @@ func read[C any](w http.ResponseWriter, r *http.Request, decode func(*http.Reque
 		return cmd, content, err
 	}
 	canonical, err := json.Marshal(cmd)
-	return cmd, idempotency.NewContent(r.Method, r.Pattern, r.URL, canonical), err
+	return cmd, guard.NewContent(r.Method, r.Pattern, r.URL, canonical), err
 }
 
 // resultOf returns the response to store: a command's success or its refusal. Responses are
 // stored as bytes and outlive this code: tomorrow's release may replay today's response.
-func resultOf(r reply, err error) (idempotency.Result, error) {
+func resultOf(r reply, err error) (guard.Result, error) {
 	if refused, ok := errors.AsType[refusal](err); ok {
-		return idempotency.Result{Response: problem(refused.status, refused.code), Refused: true, TTL: responseTTL, ReplayTTL: refusalTTL}, nil
+		return guard.Result{Response: problem(refused.status, refused.code), Refused: true, TTL: responseTTL, ReplayTTL: refusalTTL}, nil
 	}
 	if err != nil {
-		return idempotency.Result{}, err
+		return guard.Result{}, err
 	}
-	resp := idempotency.Response{Status: r.Status, Location: r.Location}
+	resp := guard.Response{Status: r.Status, Location: r.Location}
 	if r.Body != nil {
 		resp.ContentType = "application/json"
 		resp.Body, err = json.Marshal(r.Body)
 	}
-	return idempotency.Result{Response: resp, TTL: responseTTL}, err
+	return guard.Result{Response: resp, TTL: responseTTL}, err
 }
 
 // write sends a record: the same bytes to the first request and to every retry. Only status,
 // Content-Type, Location and body are stored. A guarded route sets no other header, such as
 // Set-Cookie, because a lost response would lose it.
-func write(w http.ResponseWriter, rec idempotency.Record, replayed bool) {
+func write(w http.ResponseWriter, rec guard.Record, replayed bool) {
 	w.Header().Set("Idempotency-Key", rec.Key)
 	w.Header().Set("Idempotency-Expires", rec.ReplayedUntil.UTC().Format(time.RFC3339))
 	if replayed {
@@ -180,7 +180,7 @@ func write(w http.ResponseWriter, rec idempotency.Record, replayed bool) {
 }
 
 func failKey(w http.ResponseWriter, err error) {
-	if errors.Is(err, idempotency.ErrKeyRequired) {
+	if errors.Is(err, guard.ErrKeyRequired) {
 		fail(w, http.StatusBadRequest, "idempotency_key_required")
 		return
 	}
@@ -205,9 +205,9 @@ type guardProblem struct {
 }
 
 var guardProblems = []guardProblem{
-	{idempotency.ErrKeyReused, http.StatusConflict, "idempotency_key_reused", false},
-	{idempotency.ErrKeySpent, http.StatusConflict, "idempotency_key_spent", false},
-	{idempotency.ErrInProgress, http.StatusConflict, "idempotency_in_progress", true},
+	{guard.ErrKeyReused, http.StatusConflict, "idempotency_key_reused", false},
+	{guard.ErrKeySpent, http.StatusConflict, "idempotency_key_spent", false},
+	{guard.ErrInProgress, http.StatusConflict, "idempotency_in_progress", true},
 	{errOutcomeUnknown, http.StatusServiceUnavailable, "outcome_unknown", true}, // neither done nor failed
 	{errTooManyKeys, http.StatusTooManyRequests, "too_many_keys", true},
 }
@@ -245,15 +245,15 @@ func outcomeOf(replayed bool, err error) string {
 
 func fail(w http.ResponseWriter, status int, code string) { send(w, problem(status, code)) }
 
-func problem(status int, code string) idempotency.Response {
+func problem(status int, code string) guard.Response {
 	body, err := json.Marshal(map[string]any{"status": status, "code": code})
 	if err != nil {
 		panic("a problem is a number and a text: " + err.Error())
 	}
-	return idempotency.Response{Status: status, ContentType: "application/problem+json", Body: body}
+	return guard.Response{Status: status, ContentType: "application/problem+json", Body: body}
 }
 
-func send(w http.ResponseWriter, resp idempotency.Response) {
+func send(w http.ResponseWriter, resp guard.Response) {
 	if resp.ContentType != "" {
 		w.Header().Set("Content-Type", resp.ContentType)
 	}

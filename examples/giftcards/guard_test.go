@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 func TestKeyLimit_CountsEachCustomerPerMinute(t *testing.T) {
@@ -33,8 +33,8 @@ func TestKeyLimit_CountsEachCustomerPerMinute(t *testing.T) {
 func TestGuarded_LimitsKeysAndBodiesAndObservesOutcomes(t *testing.T) {
 	t.Parallel()
 	var observed []string
-	handler := guarded(guard{
-		Guard:   idempotency.Guard{Store: newStore(t), Wait: time.Minute, Timeout: time.Minute},
+	handler := guarded(front{
+		Guard:   guard.Guard{Store: newStore(t), Wait: time.Minute, Timeout: time.Minute},
 		newKeys: &keyLimit{perMinute: 1},
 		observe: func(operation, outcome string, _ time.Duration) { observed = append(observed, operation+" "+outcome) },
 	}, "topUp", decodeAmount, func(context.Context, string, string, amountCommand) (reply, error) {

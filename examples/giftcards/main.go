@@ -21,7 +21,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 // schema has the gift cards and their entries: redemptions are negative. The unique index is
@@ -82,8 +82,8 @@ func newHandler(ctx context.Context, pool *pgxpool.Pool) (http.Handler, error) {
 	if _, err := pool.Exec(ctx, recordSchema+schema); err != nil {
 		return nil, fmt.Errorf("create the tables: %w", err)
 	}
-	g := guard{
-		Guard:   idempotency.Guard{Store: store{pool}, Wait: 5 * time.Second, Timeout: 10 * time.Second},
+	g := front{
+		Guard:   guard.Guard{Store: store{pool}, Wait: 5 * time.Second, Timeout: 10 * time.Second},
 		newKeys: &keyLimit{perMinute: 600},
 		observe: func(operation, outcome string, took time.Duration) {
 			slog.Info("guarded", "operation", operation, "outcome", outcome, "took", took)
@@ -154,7 +154,7 @@ func addEntry(ctx context.Context, customer, key, code string, cents int64) (e e
 	err = tx.QueryRow(ctx, "SELECT id, amount_cents FROM entry WHERE code = $1 AND customer = $2 AND key = $3",
 		code, customer, key).Scan(&e.ID, &e.AmountCents)
 	if err == nil && e.AmountCents != cents {
-		return e, idempotency.ErrKeyReused // not stored: the key belongs to the other request
+		return e, guard.ErrKeyReused // not stored: the key belongs to the other request
 	}
 	if !errors.Is(err, pgx.ErrNoRows) { // entered before, under a record that has expired
 		return e, err

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/orders/internal/idempotency/routetest"
+	"example.com/orders/kit/guard/routetest"
 )
 
 // newPool returns a pool on an empty database, which is dropped when the test ends. A schema

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 // table holds the records, in any schema: "billing.idempotency_record".
@@ -46,17 +46,17 @@ const (
 )
 
 // scanRecord reads a row of findRecord. pgx.Row and *sql.Row have this method.
-func scanRecord(row interface{ Scan(dest ...any) error }, id idempotency.ID) (idempotency.Record, error) {
-	r := idempotency.Record{Claim: idempotency.Claim{ID: id}}
+func scanRecord(row interface{ Scan(dest ...any) error }, id guard.ID) (guard.Record, error) {
+	r := guard.Record{Claim: guard.Claim{ID: id}}
 	var fingerprint []byte
 	err := row.Scan(&r.Operation, &fingerprint, &r.Status, &r.ContentType, &r.Location, &r.Body,
 		&r.CreatedAt, &r.ReplayedUntil, &r.ExpiresAt, &r.Spent)
-	r.Fingerprint = idempotency.Fingerprint(fingerprint)
+	r.Fingerprint = guard.Fingerprint(fingerprint)
 	return r, err
 }
 
 // recordValues are the arguments of insertRecord.
-func recordValues(r idempotency.Record) []any {
+func recordValues(r guard.Record) []any {
 	return []any{
 		r.Scope, r.Key, r.Operation, []byte(r.Fingerprint), r.Status, r.ContentType, r.Location, append([]byte{}, r.Body...),
 		r.CreatedAt, r.ReplayedUntil, r.ExpiresAt,
@@ -81,7 +81,7 @@ func lostRace(err error) bool {
 
 // lockID returns the advisory lock number of a key. All users of such locks in a database
 // share the 64-bit numbers, so it is a hash. If two keys collide, one waits for the other.
-func lockID(id idempotency.ID) int64 {
+func lockID(id guard.ID) int64 {
 	sum := sha256.Sum256([]byte(table + "\x00" + string(id.Scope) + "\x00" + id.Key))
 	return int64(binary.BigEndian.Uint64(sum[:]))
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/orders/internal/idempotency/routetest"
+	"example.com/orders/kit/guard/routetest"
 )
 
 // service is the running example.

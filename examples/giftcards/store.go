@@ -9,10 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
-// store implements [idempotency.Store] on pgx. sqlStore does on database/sql.
+// store implements [guard.Store] on pgx. sqlStore does on database/sql.
 type store struct{ pool *pgxpool.Pool }
 
 type txKey struct{}
@@ -24,7 +24,7 @@ func txOf(ctx context.Context) pgx.Tx { return ctx.Value(txKey{}).(pgx.Tx) } //n
 // Execute claims the key, runs the command and stores the result in one transaction. The
 // command runs again after a deadlock (40P01) or a conflict (40001). A failed COMMIT is never
 // repeated, even if pgconn.SafeToRetry allows it.
-func (s store) Execute(ctx context.Context, c idempotency.Claim, run idempotency.Command) (rec idempotency.Record, replayed bool, err error) {
+func (s store) Execute(ctx context.Context, c guard.Claim, run guard.Command) (rec guard.Record, replayed bool, err error) {
 	for range maxRuns {
 		rec, replayed, err = s.executeOnce(ctx, c, run)
 		if !lostRace(err) {
@@ -34,7 +34,7 @@ func (s store) Execute(ctx context.Context, c idempotency.Claim, run idempotency
 	return rec, replayed, err
 }
 
-func (s store) executeOnce(ctx context.Context, c idempotency.Claim, run idempotency.Command) (rec idempotency.Record, replayed bool, err error) {
+func (s store) executeOnce(ctx context.Context, c guard.Claim, run guard.Command) (rec guard.Record, replayed bool, err error) {
 	// A stricter level than READ COMMITTED would reuse the claim's snapshot for the look-up,
 	// which could miss the last holder's commit.
 	tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
@@ -50,7 +50,7 @@ func (s store) executeOnce(ctx context.Context, c idempotency.Claim, run idempot
 	// The look-up is a separate statement, so that its snapshot is younger than the claim.
 	rec, found, err := find(ctx, tx, c.ID)
 	if err == nil && !found && !claimed {
-		err = idempotency.ErrInProgress
+		err = guard.ErrInProgress
 	}
 	if err != nil || found {
 		return rec, found, err
@@ -76,7 +76,7 @@ func (s store) executeOnce(ctx context.Context, c idempotency.Claim, run idempot
 }
 
 // find returns a key record, unless it has expired.
-func find(ctx context.Context, tx pgx.Tx, id idempotency.ID) (idempotency.Record, bool, error) {
+func find(ctx context.Context, tx pgx.Tx, id guard.ID) (guard.Record, bool, error) {
 	rec, err := scanRecord(tx.QueryRow(ctx, findRecord, id.Scope, id.Key), id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return rec, false, nil
@@ -85,7 +85,7 @@ func find(ctx context.Context, tx pgx.Tx, id idempotency.ID) (idempotency.Record
 }
 
 // insert stores a record in place of an expired one.
-func insert(ctx context.Context, tx pgx.Tx, r idempotency.Record) error {
+func insert(ctx context.Context, tx pgx.Tx, r guard.Record) error {
 	if _, err := tx.Exec(ctx, deleteExpiredRecord, r.Scope, r.Key); err != nil {
 		return err
 	}

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
-// sqlStore implements [idempotency.Store] on database/sql, with any PostgreSQL driver. A service
+// sqlStore implements [guard.Store] on database/sql, with any PostgreSQL driver. A service
 // has one of the two stores.
 type sqlStore struct{ db *sql.DB }
 
@@ -21,7 +21,7 @@ type sqlTxKey struct{}
 func sqlTxOf(ctx context.Context) *sql.Tx { return ctx.Value(sqlTxKey{}).(*sql.Tx) } //nolint:forcetypeassert // see txOf
 
 // Execute is like [store.Execute].
-func (s sqlStore) Execute(ctx context.Context, c idempotency.Claim, run idempotency.Command) (rec idempotency.Record, replayed bool, err error) {
+func (s sqlStore) Execute(ctx context.Context, c guard.Claim, run guard.Command) (rec guard.Record, replayed bool, err error) {
 	for range maxRuns {
 		rec, replayed, err = s.executeOnce(ctx, c, run)
 		if !lostRace(err) {
@@ -31,7 +31,7 @@ func (s sqlStore) Execute(ctx context.Context, c idempotency.Claim, run idempote
 	return rec, replayed, err
 }
 
-func (s sqlStore) executeOnce(ctx context.Context, c idempotency.Claim, run idempotency.Command) (rec idempotency.Record, replayed bool, err error) {
+func (s sqlStore) executeOnce(ctx context.Context, c guard.Claim, run guard.Command) (rec guard.Record, replayed bool, err error) {
 	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
 		return rec, false, fmt.Errorf("begin: %w", err)
@@ -49,7 +49,7 @@ func (s sqlStore) executeOnce(ctx context.Context, c idempotency.Claim, run idem
 	case !errors.Is(err, sql.ErrNoRows):
 		return rec, false, err
 	case !claimed:
-		return rec, false, idempotency.ErrInProgress
+		return rec, false, guard.ErrInProgress
 	}
 	if _, err := tx.ExecContext(ctx, "SAVEPOINT command"); err != nil {
 		return rec, false, fmt.Errorf("set a savepoint: %w", err)

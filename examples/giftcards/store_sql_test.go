@@ -6,17 +6,17 @@ import (
 
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"example.com/orders/internal/idempotency/idempotencytest"
+	"example.com/orders/kit/guard/guardtest"
 )
 
 func TestSQLStore(t *testing.T) {
 	t.Parallel()
-	idempotencytest.Run(t, func(t *testing.T) idempotencytest.Fixture {
+	guardtest.Run(t, func(t *testing.T) guardtest.Fixture {
 		t.Helper()
 		pool := newStore(t).pool
 		db := stdlib.OpenDBFromPool(pool)
 		t.Cleanup(func() { _ = db.Close() })
-		return idempotencytest.Fixture{
+		return guardtest.Fixture{
 			Store: sqlStore{db}, Replica: sqlStore{db},
 			Write: func(ctx context.Context) error {
 				_, err := sqlTxOf(ctx).ExecContext(ctx, "INSERT INTO effect DEFAULT VALUES")

@@ -8,8 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/orders/internal/idempotency"
-	"example.com/orders/internal/idempotency/idempotencytest"
+	"example.com/orders/kit/guard"
+	"example.com/orders/kit/guard/guardtest"
 )
 
 // newStore returns a store on an empty schema, which has a table for effects, too.
@@ -21,9 +21,9 @@ func newStore(t *testing.T) store {
 }
 
 // addEffect is a command.
-func addEffect(ctx context.Context) (idempotency.Result, error) {
+func addEffect(ctx context.Context) (guard.Result, error) {
 	_, err := txOf(ctx).Exec(ctx, "INSERT INTO effect DEFAULT VALUES")
-	return idempotency.Result{Response: idempotency.Response{Status: 201}, TTL: time.Hour}, err
+	return guard.Result{Response: guard.Response{Status: 201}, TTL: time.Hour}, err
 }
 
 func countEffects(t *testing.T, pool *pgxpool.Pool) int {
@@ -31,14 +31,14 @@ func countEffects(t *testing.T, pool *pgxpool.Pool) int {
 	return mustCount(t, pool, "SELECT count(*) FROM effect")
 }
 
-var someClaim = idempotency.Claim{ID: idempotency.ID{Scope: "alice", Key: "key-1"}, Fingerprint: "\x01some"}
+var someClaim = guard.Claim{ID: guard.ID{Scope: "alice", Key: "key-1"}, Fingerprint: "\x01some"}
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	idempotencytest.Run(t, func(t *testing.T) idempotencytest.Fixture {
+	guardtest.Run(t, func(t *testing.T) guardtest.Fixture {
 		t.Helper()
 		s := newStore(t)
-		return idempotencytest.Fixture{
+		return guardtest.Fixture{
 			Store: s, Replica: s,
 			Write: func(ctx context.Context) error {
 				_, err := addEffect(ctx)
@@ -60,7 +60,7 @@ func TestExecute_RunsTheCommandAgainAfterALostRace(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]int{"40001": maxRuns, "40P01": maxRuns, "23505": 1} {
 		s, runs := newStore(t), 0
-		_, _, err := s.Execute(t.Context(), someClaim, func(ctx context.Context) (idempotency.Result, error) {
+		_, _, err := s.Execute(t.Context(), someClaim, func(ctx context.Context) (guard.Result, error) {
 			result, err := addEffect(ctx)
 			runs++
 			if runs < maxRuns {
@@ -82,7 +82,7 @@ func TestExecute_ReportsAFailedCommitAsUnknown(t *testing.T) {
 		'BEGIN RAISE EXCEPTION SQLSTATE ''40001''; END'`)
 	mustExec(t, s.pool, `CREATE CONSTRAINT TRIGGER fail AFTER INSERT ON effect DEFERRABLE INITIALLY DEFERRED
 		FOR EACH ROW EXECUTE FUNCTION fail()`)
-	_, _, err := s.Execute(t.Context(), someClaim, func(ctx context.Context) (idempotency.Result, error) {
+	_, _, err := s.Execute(t.Context(), someClaim, func(ctx context.Context) (guard.Result, error) {
 		runs++
 		return addEffect(ctx)
 	})

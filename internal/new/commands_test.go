@@ -152,7 +152,7 @@ func TestCopy_GeneratesWhatItHas(t *testing.T) {
 // tellingPart are tests of the whole service: its commands, the guard over HTTP, its store,
 // its settings, its documents.
 var tellingPart = []string{
-	"./cmd/...", "./internal/adapters/in/http/...", "./internal/config", "./internal/core/...", "./internal/idempotency/...",
+	"./cmd/...", "./internal/adapters/in/http/...", "./internal/config", "./internal/core/...", copied + "/kit/guard/...",
 	"./internal/test/architecture", "./internal/test/docs", "./internal/test/e2e/guard",
 }
 

@@ -213,7 +213,7 @@ claim: /* -> internal/adapters/out/postgres/group/group.go: Executor.claim: clai
             :: pending[c] == CLAIMED && record[key(c)] == NOTHING && held(key(c)) ->
                 if
                 :: seat[c] == me && hadKey[c] -> pending[c] = OUTSIDE /* -> internal/adapters/out/postgres/group/group.go: Executor.applyClaim: case !c.Locked && m.hadKey && g.shared(): // a duplicate tries it now */
-                :: else -> resolve(c, IN_PROGRESS); pending[c] = NOTHING /* -> internal/adapters/out/postgres/group/group.go: Executor.applyClaim: m.pending = outcome{err: idempotency.ErrInProgress, done: true} */
+                :: else -> resolve(c, IN_PROGRESS); pending[c] = NOTHING /* -> internal/adapters/out/postgres/group/group.go: Executor.applyClaim: m.pending = outcome{err: guard.ErrInProgress, done: true} */
                 fi
             :: pending[c] == CLAIMED && record[key(c)] == NOTHING && !held(key(c)) -> /* -> internal/adapters/out/postgres/group/group.go: Executor.applyClaim: m.hadKey, m.replaces = true, c.Stored != nil */
                 holder[key(c)] = me;
@@ -354,7 +354,7 @@ claim: /* after a rollback it waits for its key */ /* -> internal/adapters/out/p
     atomic {
         if
         :: found -> result = record[key(me)]; goto finish
-        :: !found && holder[key(me)] != NONE -> result = IN_PROGRESS; goto finish /* -> internal/adapters/out/postgres/group/group.go: Executor.claim: return idempotency.ErrInProgress */
+        :: !found && holder[key(me)] != NONE -> result = IN_PROGRESS; goto finish /* -> internal/adapters/out/postgres/group/group.go: Executor.claim: return guard.ErrInProgress */
         :: !found && holder[key(me)] == NONE -> holder[key(me)] = me; hadKey[me] = true
         fi
     }

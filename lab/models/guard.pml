@@ -355,7 +355,7 @@ again:
         goto memory /* only without a protection */
     }
 
-wait: /* -> internal/idempotency/guard.go: Guard.Do: if !sleep(ctx, min(poll/2+rand.N(poll), g.Wait-time.Since(arrived))) { */
+wait: /* -> kit/guard/guard.go: Guard.Do: if !sleep(ctx, min(poll/2+rand.N(poll), g.Wait-time.Since(arrived))) { */
     if
     :: goto memory
     :: goto end

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 // attempt is a command in a run.
@@ -71,7 +71,7 @@ func (a *attempt) end(r *run, outcome string, err error) {
 		a.answers[len(a.answers)-1] = err.Error()
 	}
 	undecided := errors.Is(err, core.ErrUnavailable) || errors.Is(err, core.ErrOutcomeUnknown) ||
-		errors.Is(err, idempotency.ErrInProgress)
+		errors.Is(err, guard.ErrInProgress)
 	switch {
 	case err != nil && !undecided, r.isDenied(a, err):
 		r.found = append(r.found, fmt.Sprintf("%s: %v", a.command, err))

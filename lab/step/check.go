@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/test/e2e"
 	"example.com/orders/internal/test/invariants"
 	"example.com/orders/internal/test/memory"
+	"example.com/orders/kit/guard"
 )
 
 // initial is the stock that setUp puts.
@@ -43,7 +43,7 @@ func (r *run) checkCommitted() {
 	defer r.mu.Unlock()
 	for _, id := range stored {
 		scope, key, _ := strings.Cut(id, "/")
-		r.stored[idempotency.ID{Scope: idempotency.Scope(scope), Key: key}] = true
+		r.stored[guard.ID{Scope: guard.Scope(scope), Key: key}] = true
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
-	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/test/commands"
+	"example.com/orders/kit/guard"
 )
 
 // use is a command with a shared call, about a named order unless it is "".
@@ -114,7 +114,7 @@ func readBalance(of core.Actor) *command {
 func lookUp(by core.Actor, key string) *command {
 	return &command{name: "getIdempotencyKey " + key, by: by,
 		run: func(ctx context.Context, s *service, _ names, c *command) (string, error) {
-			rec, found, err := s.keys.Lookup(ctx, idempotency.ID{Scope: idempotency.NewScope("issuer", c.by.Subject), Key: key})
+			rec, found, err := s.keys.Lookup(ctx, guard.ID{Scope: guard.NewScope("issuer", c.by.Subject), Key: key})
 			if err != nil || !found {
 				return "none", err
 			}

@@ -23,8 +23,8 @@ import (
 
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/adapters/out/postgres/group"
-	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/outbox"
+	"example.com/orders/kit/guard"
 )
 
 // tick is how far the clock advances in a step: longer than every short pause of the
@@ -49,20 +49,20 @@ type run struct {
 	taken     []string // steps
 	events    []event
 
-	stored  map[idempotency.ID]bool // keys with a committed record
-	found   []string                // violations
-	checked string                  // the snapshot whose invariants were checked last
+	stored  map[guard.ID]bool // keys with a committed record
+	found   []string          // violations
+	checked string            // the snapshot whose invariants were checked last
 
 	mu     sync.Mutex
 	links  []*link
 	dialed map[string]int
-	sent   map[idempotency.ID]int // requests by key
+	sent   map[guard.ID]int // requests by key
 }
 
 // execute runs the commands in an order that choose decides.
 func (w *world) execute(t *testing.T, p plan, choose func(enabled []string) string) *run {
 	t.Helper()
-	r := &run{w: w, choose: choose, dialed: map[string]int{}, sent: map[idempotency.ID]int{}, stored: map[idempotency.ID]bool{}}
+	r := &run{w: w, choose: choose, dialed: map[string]int{}, sent: map[guard.ID]int{}, stored: map[guard.ID]bool{}}
 	for _, asked := range p.requests {
 		r.attempts = append(r.attempts, &attempt{request: asked})
 	}
@@ -108,7 +108,7 @@ func (o observer) GroupRan(commands int) {
 }
 
 // isStored reports whether a key's response is committed.
-func (r *run) isStored(id idempotency.ID) bool {
+func (r *run) isStored(id guard.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stored[id]

@@ -9,27 +9,27 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
-	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/test/commands"
+	"example.com/orders/kit/guard"
 )
 
 // service is the use cases behind the guard, on PostgreSQL or in memory.
 type service struct {
 	commands.Service
-	guard idempotency.Guard
-	keys  idempotency.LookupStore
+	guard guard.Guard
+	keys  guard.LookupStore
 	// publish is a turn of the relay, and stored reports whether a key's response is
 	// committed. Both are nil in memory.
 	publish func(ctx context.Context) error
-	stored  func(id idempotency.ID) bool
+	stored  func(id guard.ID) bool
 }
 
-func newService(orders order.Store, payments payment.Store, keys idempotency.LookupStore) *service {
+func newService(orders order.Store, payments payment.Store, keys guard.LookupStore) *service {
 	return &service{
 		Service: commands.NewService(orders, payments, provider{}),
 		// Without Wait, a duplicate learns at once that its key is in progress. Its retry is
 		// a step.
-		guard: idempotency.Guard{Store: keys, Timeout: 25 * time.Second},
+		guard: guard.Guard{Store: keys, Timeout: 25 * time.Second},
 		keys:  keys,
 	}
 }
@@ -63,24 +63,24 @@ func (c *command) perform(ctx context.Context, s *service, of names) (outcome st
 	if c.key == "" {
 		return asOutcome(c.run(ctx, s, of, c))
 	}
-	request := idempotency.Request{
+	request := guard.Request{
 		ID:        c.id(),
-		Operation: c.operation(), Content: idempotency.Content{Method: "POST", Segments: []string{c.name}, Path: c.name},
+		Operation: c.operation(), Content: guard.Content{Method: "POST", Segments: []string{c.name}, Path: c.name},
 	}
 	late := false
-	rec, _, err := s.guard.Do(ctx, request, func(ctx context.Context) (idempotency.Result, error) {
+	rec, _, err := s.guard.Do(ctx, request, func(ctx context.Context) (guard.Result, error) {
 		late = late || s.stored != nil && s.stored(request.ID)
 		text, err := c.run(ctx, s, of, c)
 		outcome, failure := asOutcome(text, err)
 		if failure != nil {
-			return idempotency.Result{}, failure
+			return guard.Result{}, failure
 		}
 		status := 201
 		if err != nil {
 			status = 409
 		}
-		response := idempotency.Response{Status: status, ContentType: "text/plain", Body: []byte(outcome)}
-		return idempotency.Result{Response: response, Refused: err != nil, TTL: time.Hour}, nil
+		response := guard.Response{Status: status, ContentType: "text/plain", Body: []byte(outcome)}
+		return guard.Result{Response: response, Refused: err != nil, TTL: time.Hour}, nil
 	})
 	if err == nil && late { // with an error, its transaction may have been gone before it began
 		err = errLate
@@ -90,8 +90,8 @@ func (c *command) perform(ctx context.Context, s *service, of names) (outcome st
 
 var errLate = errors.New("the command ran although its response was stored")
 
-func (c *command) id() idempotency.ID {
-	return idempotency.ID{Scope: idempotency.NewScope("issuer", c.by.Subject), Key: c.key}
+func (c *command) id() guard.ID {
+	return guard.ID{Scope: guard.NewScope("issuer", c.by.Subject), Key: c.key}
 }
 
 // operation is the first word of the name; it is the operation id of the contract.

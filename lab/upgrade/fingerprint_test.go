@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 // Replicas of both versions share the records during an upgrade and after a rollback, so
@@ -15,7 +15,7 @@ import (
 func TestFingerprint_IsOneThatTheVersionBeforeKnows(t *testing.T) {
 	t.Parallel()
 	first, _, rows := readRelease(t)
-	stored := idempotency.Content{}.Fingerprint()[0]
+	stored := guard.Content{}.Fingerprint()[0]
 	if !slices.Contains(first.Knows, int(stored)) {
 		t.Errorf("records are stored with version %d, and %s knows %v", stored, first.Version, first.Knows)
 	}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/test/e2e"
 	"example.com/orders/internal/test/e2e/routes"
+	"example.com/orders/kit/guard"
 	"example.com/orders/migrations"
 )
 
@@ -87,7 +87,7 @@ func TestRecord(t *testing.T) {
 // knownFingerprints returns the fingerprint versions that the program can compare.
 func knownFingerprints() (known []int) {
 	for version := range 256 {
-		if _, err := (idempotency.Content{}).Matches(idempotency.Fingerprint([]byte{byte(version)})); err == nil {
+		if _, err := (guard.Content{}).Matches(guard.Fingerprint([]byte{byte(version)})); err == nil {
 			known = append(known, version)
 		}
 	}

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"context"
 
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
-// Keys implements [idempotency.LookupStore].
+// Keys implements [guard.LookupStore].
 type Keys struct{ s *Store }
 
 // Keys returns the store of the guard.
@@ -15,8 +15,8 @@ func (s *Store) Keys() *Keys { return &Keys{s} }
 
 // Execute claims the key, runs the command and stores the result in one transaction.
 func (k *Keys) Execute(
-	ctx context.Context, c idempotency.Claim, run idempotency.Command,
-) (idempotency.Record, bool, error) {
+	ctx context.Context, c guard.Claim, run guard.Command,
+) (guard.Record, bool, error) {
 	_, running := k.s.inUse.LoadOrStore(c.ID, true)
 	if !running {
 		defer k.s.inUse.Delete(c.ID)
@@ -25,9 +25,9 @@ func (k *Keys) Execute(
 		return rec, true, nil
 	}
 	if running {
-		return idempotency.Record{}, false, idempotency.ErrInProgress
+		return guard.Record{}, false, guard.ErrInProgress
 	}
-	var rec idempotency.Record
+	var rec guard.Record
 	err := k.s.transact(ctx, func(ctx context.Context, t *tx) error {
 		result, err := run(ctx)
 		if err != nil {
@@ -43,21 +43,21 @@ func (k *Keys) Execute(
 	return rec, false, err
 }
 
-// Lookup returns the record of a key, or [idempotency.ErrInProgress].
-func (k *Keys) Lookup(_ context.Context, id idempotency.ID) (idempotency.Record, bool, error) {
+// Lookup returns the record of a key, or [guard.ErrInProgress].
+func (k *Keys) Lookup(_ context.Context, id guard.ID) (guard.Record, bool, error) {
 	_, running := k.s.inUse.Load(id)
 	rec, found := k.find(id)
 	if running && !found {
-		return rec, false, idempotency.ErrInProgress
+		return rec, false, guard.ErrInProgress
 	}
 	return rec, found, nil
 }
 
 // find returns the record of a key that has not expired.
-func (k *Keys) find(id idempotency.ID) (idempotency.Record, bool) {
+func (k *Keys) find(id guard.ID) (guard.Record, bool) {
 	rec, found := k.s.committed.Load().records[id]
 	if !found || !k.s.now().Before(rec.ExpiresAt) {
-		return idempotency.Record{}, false
+		return guard.Record{}, false
 	}
 	rec = copyRecord(rec)
 	rec.Spent = !k.s.now().Before(rec.ReplayedUntil)
@@ -80,7 +80,7 @@ func (k *Keys) DeleteExpired(ctx context.Context, limit int) (int, error) {
 	return deleted, err
 }
 
-func copyRecord(rec idempotency.Record) idempotency.Record {
+func copyRecord(rec guard.Record) guard.Record {
 	rec.Body = bytes.Clone(rec.Body)
 	return rec
 }

@@ -12,7 +12,7 @@ import (
 	"example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 // state is everything that is stored. The values are replaced and never changed, so a
@@ -27,7 +27,7 @@ type state struct {
 	balances   map[balanceKey]*payment.Balance
 	entries    map[int64]*payment.LedgerEntry
 	profiles   map[string]*customer.Profile
-	records    map[idempotency.ID]idempotency.Record
+	records    map[guard.ID]guard.Record
 	messages   map[message]bool
 	events     []core.Event
 	audit      []core.AuditEntry

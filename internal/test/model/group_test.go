@@ -13,8 +13,8 @@ import (
 
 	"example.com/orders/internal/adapters/out/postgres/group"
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/test/commands"
+	"example.com/orders/kit/guard"
 )
 
 // together are commands that are sent at the same moment. Each takes its turn when it runs
@@ -39,7 +39,7 @@ func (taken turn) String() string { return fmt.Sprintf("%s %q", taken.command, t
 
 // outcome is what the store returned to a caller.
 type outcome struct {
-	rec      idempotency.Record
+	rec      guard.Record
 	replayed bool
 	err      error
 }
@@ -111,26 +111,26 @@ func (m *machine) drawTogether(t *rapid.T) []*command {
 	return drawn
 }
 
-func claimOf(c *command) idempotency.Claim {
-	return idempotency.Claim{
-		ID: idempotency.ID{Scope: "model", Key: c.key}, Operation: c.name, Fingerprint: idempotency.Fingerprint(c.key),
+func claimOf(c *command) guard.Claim {
+	return guard.Claim{
+		ID: guard.ID{Scope: "model", Key: c.key}, Operation: c.name, Fingerprint: guard.Fingerprint(c.key),
 	}
 }
 
 // run returns the command as the guard sends it to the store: a refusal is a result.
-func (g *together) run(c *command) idempotency.Command {
-	return func(ctx context.Context) (idempotency.Result, error) {
+func (g *together) run(c *command) guard.Command {
+	return func(ctx context.Context) (guard.Result, error) {
 		repeated, err := c.send(ctx)
 		if repeated {
-			return idempotency.Result{}, fmt.Errorf("%s %s is repeated", c.name, c.key)
+			return guard.Result{}, fmt.Errorf("%s %s is repeated", c.name, c.key)
 		}
 		code, failure := resultOf(err)
 		if failure != nil {
-			return idempotency.Result{}, failure
+			return guard.Result{}, failure
 		}
 		g.takeTurn(turn{c, code})
-		return idempotency.Result{
-			Response: idempotency.Response{Status: 200, Body: []byte(code)}, Refused: code != done, TTL: time.Hour,
+		return guard.Result{
+			Response: guard.Response{Status: 200, Body: []byte(code)}, Refused: code != done, TTL: time.Hour,
 		}, nil
 	}
 }
@@ -150,7 +150,7 @@ func (g *together) check(t *rapid.T, results map[string]core.Code) {
 	for i, o := range g.outcomes {
 		c := g.commands[i]
 		switch result, ran := results[c.key]; {
-		case errors.Is(o.err, idempotency.ErrInProgress):
+		case errors.Is(o.err, guard.ErrInProgress):
 		case o.err != nil:
 			t.Fatalf("%s: %v", c.name, o.err)
 		case !ran || string(o.rec.Body) != string(result):

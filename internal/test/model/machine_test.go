@@ -19,10 +19,10 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
-	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/test/commands"
 	"example.com/orders/internal/test/memory"
 	pgtest "example.com/orders/internal/test/pg"
+	"example.com/orders/kit/guard"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // service holds the use cases on one of the stores.
 type service struct {
 	commands.Service
-	keys idempotency.LookupStore
+	keys guard.LookupStore
 	// expire makes the reservations of the customers expire.
 	expire func(customers []string) error
 }

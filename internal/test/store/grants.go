@@ -11,8 +11,8 @@ import (
 	"example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
-	"example.com/orders/internal/idempotency"
-	"example.com/orders/internal/idempotency/idempotencytest"
+	"example.com/orders/kit/guard"
+	"example.com/orders/kit/guard/guardtest"
 )
 
 var grantCases = []storeCase{
@@ -225,7 +225,7 @@ func profileDeletion(t *testing.T, s Stores) {
 	s.saveProfile(t, deleted)
 }
 
-// The suite of AUTH-19 is idempotencytest. These cases are about the transaction that the
+// The suite of AUTH-19 is guardtest. These cases are about the transaction that the
 // store of the guard shares with the stores of the core.
 var keyCases = []storeCase{
 	{"a command joins the transaction of its key", commandJoins},
@@ -233,9 +233,9 @@ var keyCases = []storeCase{
 	{"clean-up deletes expired records, and no more than asked", cleanUp},
 }
 
-// guardFixture returns the fixture of idempotencytest. Its effects are events.
-func guardFixture(s Stores) idempotencytest.Fixture {
-	return idempotencytest.Fixture{
+// guardFixture returns the fixture of guardtest. Its effects are events.
+func guardFixture(s Stores) guardtest.Fixture {
+	return guardtest.Fixture{
 		Store: s.Keys, Replica: s.Replica,
 		Write: func(ctx context.Context) error {
 			return s.Payments.InTx(ctx, func(ctx context.Context, tx payment.Tx) error {
@@ -263,18 +263,18 @@ func guardFixture(s Stores) idempotencytest.Fixture {
 }
 
 // claim returns the claim of a createOrder request with the given key.
-func claim(key string) idempotency.Claim {
-	id := idempotency.ID{Scope: "https://issuer.example sber-42", Key: key}
-	return idempotency.Claim{ID: id, Operation: "createOrder", Fingerprint: "\x01fingerprint"}
+func claim(key string) guard.Claim {
+	id := guard.ID{Scope: "https://issuer.example sber-42", Key: key}
+	return guard.Claim{ID: id, Operation: "createOrder", Fingerprint: "\x01fingerprint"}
 }
 
 var (
-	created = idempotency.Result{Response: idempotency.Response{Status: 201, Body: []byte(`{}`)}, TTL: time.Hour}
-	refused = idempotency.Result{Response: idempotency.Response{Status: 409, Body: []byte(`{}`)}, TTL: time.Minute, Refused: true}
+	created = guard.Result{Response: guard.Response{Status: 201, Body: []byte(`{}`)}, TTL: time.Hour}
+	refused = guard.Result{Response: guard.Response{Status: 409, Body: []byte(`{}`)}, TTL: time.Minute, Refused: true}
 )
 
 // mustExecute runs a command under a key and returns the record.
-func (s Stores) mustExecute(t *testing.T, key string, run idempotency.Command) idempotency.Record {
+func (s Stores) mustExecute(t *testing.T, key string, run guard.Command) guard.Record {
 	t.Helper()
 	rec, _, err := s.Keys.Execute(t.Context(), claim(key), run)
 	if err != nil {
@@ -285,7 +285,7 @@ func (s Stores) mustExecute(t *testing.T, key string, run idempotency.Command) i
 
 func commandJoins(t *testing.T, s Stores) {
 	var now time.Time
-	rec := s.mustExecute(t, "key-1", func(ctx context.Context) (idempotency.Result, error) {
+	rec := s.mustExecute(t, "key-1", func(ctx context.Context) (guard.Result, error) {
 		return created, s.Payments.InTx(ctx, func(ctx context.Context, tx payment.Tx) error {
 			now = tx.Now
 			return writeEverything(ctx, tx)
@@ -298,10 +298,10 @@ func commandJoins(t *testing.T, s Stores) {
 }
 
 func refusalDropsAllWrites(t *testing.T, s Stores) {
-	s.mustExecute(t, "key-1", func(ctx context.Context) (idempotency.Result, error) {
+	s.mustExecute(t, "key-1", func(ctx context.Context) (guard.Result, error) {
 		return refused, s.Payments.InTx(ctx, writeEverything)
 	})
-	s.mustExecute(t, "key-2", func(ctx context.Context) (idempotency.Result, error) {
+	s.mustExecute(t, "key-2", func(ctx context.Context) (guard.Result, error) {
 		return refused, s.Payments.InTx(ctx, func(ctx context.Context, tx payment.Tx) error {
 			if err := writeEverything(ctx, tx); err != nil {
 				return err
@@ -317,7 +317,7 @@ func cleanUp(t *testing.T, s Stores) {
 	for key, ttl := range map[string]time.Duration{"old-1": -time.Hour, "old-2": -time.Minute, "old-3": -time.Second, "live": time.Hour} {
 		result := refused
 		result.TTL = ttl
-		s.mustExecute(t, key, func(context.Context) (idempotency.Result, error) { return result, nil })
+		s.mustExecute(t, key, func(context.Context) (guard.Result, error) { return result, nil })
 	}
 	for _, want := range []int{2, 1, 0} {
 		n, err := s.Keys.DeleteExpired(t.Context(), 2)

@@ -19,8 +19,8 @@ import (
 	"example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
-	"example.com/orders/internal/idempotency"
-	"example.com/orders/internal/idempotency/idempotencytest"
+	"example.com/orders/kit/guard"
+	"example.com/orders/kit/guard/guardtest"
 )
 
 // Stores is one empty database and the ways into it.
@@ -39,7 +39,7 @@ type Stores struct {
 
 // Keys is the store of the guard, with the clean-up of expired records.
 type Keys interface {
-	idempotency.LookupStore
+	guard.LookupStore
 	DeleteExpired(ctx context.Context, limit int) (int, error)
 }
 
@@ -59,7 +59,7 @@ func RunKeys(t *testing.T, open func(t *testing.T) Stores) {
 	runCases(t, keyCases, open)
 	t.Run("idempotency", func(t *testing.T) {
 		t.Parallel()
-		idempotencytest.Run(t, func(t *testing.T) idempotencytest.Fixture {
+		guardtest.Run(t, func(t *testing.T) guardtest.Fixture {
 			t.Helper()
 			return guardFixture(open(t))
 		})

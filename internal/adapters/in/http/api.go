@@ -31,7 +31,7 @@ import (
 	"example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 // commandTimeout bounds the work for an accepted request. A client that hangs up does
@@ -44,7 +44,7 @@ type Config struct {
 	Payments  *payment.Service
 	Customers *customer.Service
 	Audit     *audit.Service
-	Keys      idempotency.LookupStore
+	Keys      guard.LookupStore
 	Tokens    *token.Verifier
 	// TokenRejected is called with the reason for each 401.
 	TokenRejected func(reason string)
@@ -54,7 +54,7 @@ type Config struct {
 	Limits            *limits.Limits
 	// Share waits until a principal uses less than a share of the store's connections, for
 	// reads or for commands without a key. The store shares out those with a key.
-	Share func(ctx context.Context, principal idempotency.Scope, isRead bool) (release func(), err error)
+	Share func(ctx context.Context, principal guard.Scope, isRead bool) (release func(), err error)
 	// Observe receives request events.
 	Observe Observer
 	// Webhooks is nil where card payments are not enabled. ProviderEvents applies the
@@ -90,7 +90,7 @@ func New(cfg Config) (http.Handler, error) {
 }
 
 func newHandler(cfg Config, spec *contract.Contract) (_ http.Handler, err error) {
-	a := &api{Config: cfg, contract: spec, guard: newGuard(cfg.Keys, cfg.Guard)}
+	a := &api{Config: cfg, contract: spec, front: newFront(cfg.Keys, cfg.Guard)}
 	if a.docs, err = docs.New(a.notFound); err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func newHandler(cfg Config, spec *contract.Contract) (_ http.Handler, err error)
 type api struct {
 	Config
 	contract *contract.Contract
-	guard    guard
+	front    front
 	docs     *docs.Docs
 	// webhookBodies admits webhooks while their bodies are read.
 	webhookBodies limits.Places
@@ -138,7 +138,7 @@ func (a *api) answer(rt route, w http.ResponseWriter, req *request) (_ *response
 		return nil, err
 	}
 	if rt.guarded() {
-		return a.guard.protect(rt, w, req, call)
+		return a.front.protect(rt, w, req, call)
 	}
 	return a.answerUnguarded(rt, req, call)
 }

@@ -17,13 +17,13 @@ import (
 	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 // memoryStore is a store of idempotency records without transactions. It counts claims.
 type memoryStore struct {
-	records map[idempotency.ID]idempotency.Record
-	results []idempotency.Result
+	records map[guard.ID]guard.Record
+	results []guard.Result
 	claims  int
 	// runs is how often a command runs; all runs but the last are rolled back.
 	runs int
@@ -35,31 +35,31 @@ type memoryStore struct {
 var storedAt = time.Date(2026, time.November, 4, 9, 30, 0, 0, time.UTC)
 
 func newMemoryStore() *memoryStore {
-	return &memoryStore{records: map[idempotency.ID]idempotency.Record{}, runs: 1}
+	return &memoryStore{records: map[guard.ID]guard.Record{}, runs: 1}
 }
 
-func (s *memoryStore) Execute(ctx context.Context, claim idempotency.Claim, run idempotency.Command) (idempotency.Record, bool, error) {
+func (s *memoryStore) Execute(ctx context.Context, claim guard.Claim, run guard.Command) (guard.Record, bool, error) {
 	s.claims++
 	if s.refuse != nil {
-		return idempotency.Record{}, false, s.refuse
+		return guard.Record{}, false, s.refuse
 	}
 	if record, found := s.records[claim.ID]; found {
 		return record, true, nil
 	}
-	var result idempotency.Result
+	var result guard.Result
 	var err error
 	for range s.runs {
 		result, err = run(ctx)
 	}
 	if err != nil {
-		return idempotency.Record{}, false, err
+		return guard.Record{}, false, err
 	}
 	s.results = append(s.results, result)
 	s.records[claim.ID] = result.Record(claim, storedAt)
 	return s.records[claim.ID], false, nil
 }
 
-func (s *memoryStore) Lookup(_ context.Context, id idempotency.ID) (idempotency.Record, bool, error) {
+func (s *memoryStore) Lookup(_ context.Context, id guard.ID) (guard.Record, bool, error) {
 	record, found := s.records[id]
 	return record, found, nil
 }
@@ -75,11 +75,11 @@ func embeddedContract(t *testing.T) *contract.Contract {
 
 // newTestAPI returns an API that keeps its idempotency records in store. It has no use
 // cases behind it.
-func newTestAPI(t *testing.T, store idempotency.LookupStore) *api {
+func newTestAPI(t *testing.T, store guard.LookupStore) *api {
 	t.Helper()
 	return &api{
 		contract: embeddedContract(t),
-		guard:    newGuard(store, GuardConfig{TTL: 72 * time.Hour, RefusalTTL: 6 * time.Hour}),
+		front:    newFront(store, GuardConfig{TTL: 72 * time.Hour, RefusalTTL: 6 * time.Hour}),
 		Config: Config{
 			Limits: newTestLimits(t, limits.Config{}), Share: unshared, Log: zerolog.Nop(), Observe: unobserved{},
 		},
@@ -87,7 +87,7 @@ func newTestAPI(t *testing.T, store idempotency.LookupStore) *api {
 }
 
 // unshared gives each request what it needs at once.
-func unshared(context.Context, idempotency.Scope, bool) (release func(), err error) {
+func unshared(context.Context, guard.Scope, bool) (release func(), err error) {
 	return func() {}, nil
 }
 

@@ -16,8 +16,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/strictjson"
+	"example.com/orders/kit/guard"
 )
 
 // FuzzFingerprint checks that a request matches the fingerprint of another one exactly if
@@ -72,7 +72,7 @@ type drawnRequest struct {
 
 // content returns the content of the request as the guard reads it. The query is spelled in
 // one of the ways that mean the same.
-func (d drawnRequest) content(t *rapid.T) idempotency.Content {
+func (d drawnRequest) content(t *rapid.T) guard.Content {
 	canonical, err := strictjson.Canonicalize([]byte(d.body))
 	if err != nil {
 		t.Fatal(err)

@@ -12,18 +12,18 @@ import (
 	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/observe/tracing"
+	"example.com/orders/kit/guard"
 )
 
-// guard protects a command with the caller's Idempotency-Key (AUTH-19). The engine is
-// in package idempotency; the guard translates between it and HTTP:
+// front protects a command with the caller's Idempotency-Key (AUTH-19). The engine is
+// in package guard; the front translates between it and HTTP:
 //
 //  1. Key. parseKey reads the header before the rest of the request is decoded. A
 //     request that cannot be decoded never gets further, so it leaves the key free.
 //  2. Request. The key owner (issuer and subject) and what the request asks for
-//     (method, path, query, canonical body) become an [idempotency.Request].
-//  3. Do. [idempotency.Guard.Do] claims the key and calls the use case in the
+//     (method, path, query, canonical body) become an [guard.Request].
+//  3. Do. [guard.Guard.Do] claims the key and calls the use case in the
 //     transaction of the claim. For a duplicate it only returns the stored record. A
 //     key counts as new when the use case is called: a replay is free.
 //  4. Result. A success and a final refusal are stored in that transaction. Any other
@@ -35,9 +35,9 @@ import (
 // The use case does not see this. It gets the key as the id of the business operation,
 // to store with the effect under a unique index. That index is the second line of
 // defence: it recognises a retry that arrives after the record has expired.
-type guard struct {
-	idempotency.Guard
-	keys            idempotency.LookupStore
+type front struct {
+	guard.Guard
+	keys            guard.LookupStore
 	ttl, refusalTTL time.Duration
 }
 
@@ -51,17 +51,17 @@ type GuardConfig struct {
 	RefusalTTL time.Duration
 }
 
-func newGuard(keys idempotency.LookupStore, cfg GuardConfig) guard {
-	engine := idempotency.Guard{
+func newFront(keys guard.LookupStore, cfg GuardConfig) front {
+	engine := guard.Guard{
 		Store: keys, Wait: cfg.Wait, Timeout: commandTimeout,
 		OnWait: func(ctx context.Context, waited time.Duration) { entryOf(ctx).waited = waited },
 	}
-	return guard{Guard: engine, keys: keys, ttl: cfg.TTL, refusalTTL: cfg.RefusalTTL}
+	return front{Guard: engine, keys: keys, ttl: cfg.TTL, refusalTTL: cfg.RefusalTTL}
 }
 
 // parseKey returns the request's key. Every response to the request echoes it.
 func parseKey(w http.ResponseWriter, r *http.Request) (string, error) {
-	key, err := idempotency.ParseKey(r.Header.Values("Idempotency-Key"))
+	key, err := guard.ParseKey(r.Header.Values("Idempotency-Key"))
 	if err == nil {
 		w.Header().Set("Idempotency-Key", key)
 	}
@@ -70,23 +70,23 @@ func parseKey(w http.ResponseWriter, r *http.Request) (string, error) {
 
 // protect answers a guarded request: it calls the use case, or replays the first
 // response for the key.
-func (g guard) protect(rt route, w http.ResponseWriter, req *request, call useCase) (resp *response, err error) {
+func (f front) protect(rt route, w http.ResponseWriter, req *request, call useCase) (resp *response, err error) {
 	ctx, span := tracing.Start(req.http.Context(), "idempotency guard", trace.SpanKindInternal)
 	entry := entryOf(ctx)
 	defer func() { endGuard(span, entry, err) }()
 	entry.key = req.key
 	var done *success // nil unless the use case succeeds
-	record, replayed, err := g.Do(ctx, keyedRequest(rt, req), func(ctx context.Context) (idempotency.Result, error) {
+	record, replayed, err := f.Do(ctx, keyedRequest(rt, req), func(ctx context.Context) (guard.Result, error) {
 		done, entry.code = nil, "" // of an earlier run that was rolled back
 		if err := req.admission.TakeKey(); err != nil {
-			return idempotency.Result{}, err
+			return guard.Result{}, err
 		}
 		result, err := call(ctx)
 		if err != nil {
-			return g.storeRefusal(req, err)
+			return f.storeRefusal(req, err)
 		}
 		done = result
-		return g.storeSuccess(done)
+		return f.storeSuccess(done)
 	})
 	if err != nil {
 		return nil, err
@@ -104,35 +104,35 @@ func (g guard) protect(rt route, w http.ResponseWriter, req *request, call useCa
 }
 
 // keyedRequest returns the request as the engine compares it with later ones.
-func keyedRequest(rt route, req *request) idempotency.Request {
-	return idempotency.Request{
-		ID:        idempotency.ID{Scope: req.scope, Key: req.key},
+func keyedRequest(rt route, req *request) guard.Request {
+	return guard.Request{
+		ID:        guard.ID{Scope: req.scope, Key: req.key},
 		Operation: rt.operation,
-		Content:   idempotency.NewContent(req.http.Method, rt.pattern, req.http.URL, req.body),
+		Content:   guard.NewContent(req.http.Method, rt.pattern, req.http.URL, req.body),
 	}
 }
 
 // storeSuccess returns a success as it is stored.
-func (g guard) storeSuccess(done *success) (idempotency.Result, error) {
+func (f front) storeSuccess(done *success) (guard.Result, error) {
 	resp, err := done.encode()
 	if err != nil {
-		return idempotency.Result{}, err
+		return guard.Result{}, err
 	}
-	return idempotency.Result{Response: resp.stored(), TTL: g.ttl}, nil
+	return guard.Result{Response: resp.stored(), TTL: f.ttl}, nil
 }
 
 // storeRefusal returns a final refusal as it is stored, and any other error as it is.
-func (g guard) storeRefusal(req *request, err error) (idempotency.Result, error) {
+func (f front) storeRefusal(req *request, err error) (guard.Result, error) {
 	p := problem.Of(err)
 	if !p.IsFinal() {
-		return idempotency.Result{}, err
+		return guard.Result{}, err
 	}
 	p.Stored = true
 	entry := entryOf(req.http.Context())
 	entry.code = string(p.Code)
 	resp := problemResponse(p, entry, problem.Instance(entry.pattern, req.http.URL))
-	return idempotency.Result{
-		Response: resp.stored(), Refused: true, TTL: max(g.ttl, g.refusalTTL), ReplayTTL: g.refusalTTL,
+	return guard.Result{
+		Response: resp.stored(), Refused: true, TTL: max(f.ttl, f.refusalTTL), ReplayTTL: f.refusalTTL,
 	}, nil
 }
 
@@ -147,18 +147,18 @@ func outcomeOf(reused bool) string {
 
 // decodeKeyID returns the key in the path, parsed like the header, in the caller's
 // scope: principals can look up only their own keys.
-func decodeKeyID(r *request) (idempotency.ID, error) {
-	key, err := idempotency.ParseKey([]string{r.param("key")})
-	if errors.Is(err, idempotency.ErrKeyRequired) {
-		err = fmt.Errorf("%w: it is blank", idempotency.ErrKeyInvalid)
+func decodeKeyID(r *request) (guard.ID, error) {
+	key, err := guard.ParseKey([]string{r.param("key")})
+	if errors.Is(err, guard.ErrKeyRequired) {
+		err = fmt.Errorf("%w: it is blank", guard.ErrKeyInvalid)
 	}
-	return idempotency.ID{Scope: r.scope, Key: key}, err
+	return guard.ID{Scope: r.scope, Key: key}, err
 }
 
-func (a *api) getIdempotencyKey(ctx context.Context, _ core.Actor, id idempotency.ID) (*success, error) {
+func (a *api) getIdempotencyKey(ctx context.Context, _ core.Actor, id guard.ID) (*success, error) {
 	rec, found, err := a.Keys.Lookup(ctx, id)
 	switch {
-	case errors.Is(err, idempotency.ErrInProgress):
+	case errors.Is(err, guard.ErrInProgress):
 		return &success{
 			status: http.StatusOK, header: http.Header{"Retry-After": {"1"}},
 			body: wire.IdempotencyRecord{Key: id.Key, State: wire.IdempotencyStateInProgress},

@@ -8,7 +8,7 @@ import (
 
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 const (
@@ -17,7 +17,7 @@ const (
 )
 
 // serveCancel serves a guarded route whose use case is call.
-func serveCancel(t *testing.T, store idempotency.LookupStore, call useCase) http.Handler {
+func serveCancel(t *testing.T, store guard.LookupStore, call useCase) http.Handler {
 	t.Helper()
 	return serveGuarded(newTestAPI(t, store), call)
 }

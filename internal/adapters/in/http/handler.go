@@ -10,8 +10,8 @@ import (
 	"example.com/orders/internal/adapters/in/http/limits"
 	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/strictjson"
+	"example.com/orders/kit/guard"
 )
 
 // handler serves a route in two steps. The handler itself decodes the request: path,
@@ -98,7 +98,7 @@ type request struct {
 	actor core.Actor
 	// scope is the principal, issuer and subject of the token: the owner of the
 	// idempotency keys.
-	scope idempotency.Scope
+	scope guard.Scope
 	// admission counts the request within the principal's limits.
 	admission *limits.Admission
 	// key is a guarded request's Idempotency-Key.

@@ -16,8 +16,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"example.com/orders/internal/adapters/in/http/cardnumber"
-	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/observe/panics"
+	"example.com/orders/kit/guard"
 )
 
 // logEntry collects the fields of the log event while a request is served. Only these
@@ -48,7 +48,7 @@ type logEntry struct {
 
 // completed records the outcome of a guarded request: the record replayed, or stored now for
 // done.
-func (e *logEntry) completed(record idempotency.Record, replayed bool, done *success) {
+func (e *logEntry) completed(record guard.Record, replayed bool, done *success) {
 	repeated := done != nil && done.repeated
 	e.outcome = outcomeOf(replayed || repeated)
 	if done != nil {

@@ -20,7 +20,7 @@ import (
 	"example.com/orders/internal/adapters/in/http/token"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 // logged serves a request of an unknown path and returns its line in the log.
@@ -192,7 +192,7 @@ func TestObserve_NamesOnlyKnownRoutesAndMethods(t *testing.T) {
 }
 
 // serveObserved is serveCancel with an observer.
-func serveObserved(t *testing.T, to Observer, store idempotency.LookupStore, call useCase) http.Handler {
+func serveObserved(t *testing.T, to Observer, store guard.LookupStore, call useCase) http.Handler {
 	t.Helper()
 	a := newTestAPI(t, store)
 	a.Observe = to
@@ -217,8 +217,8 @@ func TestObserve_ReportsWhatBecameOfKeys(t *testing.T) {
 		"nothing found":          {call: fail(core.NotFound("order")), keys: []string{"k"}, want: []string{"failed"}},
 		"defect":                 {call: fail(errors.New("a defect")), keys: []string{"k"}, want: []string{"failed"}},
 		"COMMIT not answered":    {refuse: core.ErrOutcomeUnknown, keys: []string{"k"}, want: []string{"unknown"}},
-		"in progress":            {refuse: idempotency.ErrInProgress, keys: []string{"k"}, want: []string{"in_progress"}},
-		"reused":                 {refuse: idempotency.ErrKeyReused, keys: []string{"k"}, want: []string{"key_reused"}},
+		"in progress":            {refuse: guard.ErrInProgress, keys: []string{"k"}, want: []string{"in_progress"}},
+		"reused":                 {refuse: guard.ErrKeyReused, keys: []string{"k"}, want: []string{"key_reused"}},
 		"no key":                 {keys: []string{""}, want: []string{"key_required"}},
 		"bad key":                {keys: []string{"a;b"}, want: []string{"key_invalid"}},
 	} {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"example.com/orders/internal/adapters/in/http/problem"
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 // success is a use case's result.
@@ -57,8 +57,8 @@ func problemResponse(p *problem.Problem, entry *logEntry, instance string) *resp
 }
 
 // stored returns the part that is kept for replays.
-func (resp *response) stored() idempotency.Response {
-	return idempotency.Response{
+func (resp *response) stored() guard.Response {
+	return guard.Response{
 		Status: resp.status, ContentType: resp.contentType, Location: resp.location, Body: resp.body,
 	}
 }

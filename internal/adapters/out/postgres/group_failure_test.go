@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/observe/panics"
 	pgtest "example.com/orders/internal/test/pg"
+	"example.com/orders/kit/guard"
 )
 
 func TestGroup_PanicIsOfOneCommand(t *testing.T) {
@@ -143,8 +143,8 @@ func TestGroup_HasAKeyOnce(t *testing.T) {
 	twice := credit("ann", "1.00")
 	first := g.queue(t, t.Context(), twice)
 	expect(t, []answer{receive(t, g.start(t.Context(), twice))}, "in progress")
-	if _, found, err := g.Keys().Lookup(t.Context(), twice.claim.ID); found || !errors.Is(err, idempotency.ErrInProgress) {
-		t.Errorf("the look-up found %t, %v; want %v", found, err, idempotency.ErrInProgress)
+	if _, found, err := g.Keys().Lookup(t.Context(), twice.claim.ID); found || !errors.Is(err, guard.ErrInProgress) {
+		t.Errorf("the look-up found %t, %v; want %v", found, err, guard.ErrInProgress)
 	}
 	release()
 	expect(t, []answer{receive(t, first)}, done)
@@ -168,7 +168,7 @@ func TestGroup_UnreadableRowFailsWhoWantsIt(t *testing.T) {
 }
 
 // storeExpired stores a record of the command's key that has expired.
-func (d *database) storeExpired(t *testing.T, id idempotency.ID) {
+func (d *database) storeExpired(t *testing.T, id guard.ID) {
 	t.Helper()
 	d.execute(t, `INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at)
 		VALUES ('`+string(id.Scope)+`', '`+id.Key+`', '1', 'creditBalance', 200, '', '', 'old', now() - interval '2 hours', now() - interval '1 hour')`)

@@ -15,10 +15,10 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
-	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/observe/panics"
 	"example.com/orders/internal/test/pg/roundtrips"
 	testwait "example.com/orders/internal/test/wait"
+	"example.com/orders/kit/guard"
 )
 
 // grouping is a store whose commands share transactions, and what it reports about them.
@@ -76,7 +76,7 @@ func (g *grouping) groups() (sizes []int, splits int) {
 
 // command is a command with an idempotency key.
 type command struct {
-	claim idempotency.Claim
+	claim guard.Claim
 	run   func(ctx context.Context, u useCases, key string) (body string, err error)
 }
 
@@ -85,12 +85,12 @@ var commandsMade atomic.Int64
 // newCommand returns a command with a key and a principal of its own.
 func newCommand(operation string, run func(ctx context.Context, u useCases, key string) (string, error)) command {
 	key := "key-" + strconv.FormatInt(commandsMade.Add(1), 10)
-	id := idempotency.ID{Scope: idempotency.Scope("principal of " + key), Key: key}
-	return command{idempotency.Claim{ID: id, Operation: operation, Fingerprint: "1"}, run}
+	id := guard.ID{Scope: guard.Scope("principal of " + key), Key: key}
+	return command{guard.Claim{ID: id, Operation: operation, Fingerprint: "1"}, run}
 }
 
 // by returns the command of another principal.
-func (c command) by(scope idempotency.Scope) command {
+func (c command) by(scope guard.Scope) command {
 	c.claim.Scope = scope
 	return c
 }
@@ -195,7 +195,7 @@ func cancel(customer string, orderID int64) command {
 
 // answer is what a command returned.
 type answer struct {
-	rec      idempotency.Record
+	rec      guard.Record
 	replayed bool
 	err      error
 }
@@ -210,7 +210,7 @@ func (a answer) outcome() string {
 	switch {
 	case panicked:
 		text = "panic"
-	case errors.Is(a.err, idempotency.ErrInProgress):
+	case errors.Is(a.err, guard.ErrInProgress):
 		text = "in progress"
 	case a.err != nil:
 		text = kindOf(a.err)
@@ -226,13 +226,13 @@ func (a answer) outcome() string {
 // execute runs a command as the guard does.
 func (g *grouping) execute(ctx context.Context, c command) answer {
 	var a answer
-	a.rec, a.replayed, a.err = g.Keys().Execute(ctx, c.claim, func(ctx context.Context) (idempotency.Result, error) {
+	a.rec, a.replayed, a.err = g.Keys().Execute(ctx, c.claim, func(ctx context.Context) (guard.Result, error) {
 		body, err := c.run(ctx, g.useCases, c.claim.Key)
 		if fault, ok := errors.AsType[*core.Fault](err); ok {
-			response := idempotency.Response{Status: 409, Body: []byte(fault.Code)}
-			return idempotency.Result{Response: response, Refused: true, TTL: time.Hour}, nil
+			response := guard.Response{Status: 409, Body: []byte(fault.Code)}
+			return guard.Result{Response: response, Refused: true, TTL: time.Hour}, nil
 		}
-		return idempotency.Result{Response: idempotency.Response{Status: 200, Body: []byte(body)}, TTL: time.Hour}, err
+		return guard.Result{Response: guard.Response{Status: 200, Body: []byte(body)}, TTL: time.Hour}, err
 	})
 	return a
 }

@@ -9,17 +9,17 @@ import (
 
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/core/order"
-	"example.com/orders/internal/idempotency"
 	pgtest "example.com/orders/internal/test/pg"
 	testwait "example.com/orders/internal/test/wait"
+	"example.com/orders/kit/guard"
 )
 
 // guarded runs a command under a key, and reports whether its record was replayed instead.
 func guarded(ctx context.Context, db *postgres.DB, key string, command func()) (replayed bool, err error) {
-	claim := idempotency.Claim{ID: idempotency.ID{Scope: "issuer", Key: key}, Fingerprint: "1"}
-	_, replayed, err = db.Keys().Execute(ctx, claim, func(context.Context) (idempotency.Result, error) {
+	claim := guard.Claim{ID: guard.ID{Scope: "issuer", Key: key}, Fingerprint: "1"}
+	_, replayed, err = db.Keys().Execute(ctx, claim, func(context.Context) (guard.Result, error) {
 		command()
-		return idempotency.Result{Response: idempotency.Response{Status: 201}, TTL: time.Hour}, nil
+		return guard.Result{Response: guard.Response{Status: 201}, TTL: time.Hour}, nil
 	})
 	return replayed, err
 }

@@ -11,10 +11,10 @@ import (
 
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/adapters/out/postgres/group"
-	"example.com/orders/internal/idempotency"
 	pgtest "example.com/orders/internal/test/pg"
 	storetest "example.com/orders/internal/test/store"
 	testwait "example.com/orders/internal/test/wait"
+	"example.com/orders/kit/guard"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -60,8 +60,8 @@ func accompaniedOn(t *testing.T, url string) accompanied {
 }
 
 func (a accompanied) Execute(
-	ctx context.Context, c idempotency.Claim, run idempotency.Command,
-) (idempotency.Record, bool, error) {
+	ctx context.Context, c guard.Claim, run guard.Command,
+) (guard.Record, bool, error) {
 	release := a.g.gather(a.t)
 	other := a.g.queue(a.t, a.t.Context(), newCommand("nothing", func(context.Context, useCases, string) (string, error) {
 		return "", nil

@@ -17,8 +17,8 @@ import (
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
-	"example.com/orders/internal/idempotency"
 	testwait "example.com/orders/internal/test/wait"
+	"example.com/orders/kit/guard"
 )
 
 // secret is a value of rows that no error may contain.
@@ -503,8 +503,8 @@ func TestUnusableDatabase_IsUnavailable(t *testing.T) {
 		"closed": closed, "unreachable": open(t, "postgres://nobody@127.0.0.1:1/nothing?sslmode=disable"),
 	} {
 		_, inTxErr := inTx(t, db, saveTea)
-		_, _, executeErr := db.Keys().Execute(t.Context(), idempotency.Claim{}, nil)
-		_, _, lookupErr := db.Keys().Lookup(t.Context(), idempotency.ID{})
+		_, _, executeErr := db.Keys().Execute(t.Context(), guard.Claim{}, nil)
+		_, _, lookupErr := db.Keys().Lookup(t.Context(), guard.ID{})
 		_, cleanErr := db.Keys().DeleteExpired(t.Context(), 1)
 		_, stateErr := db.State(t.Context())
 		for name, err := range map[string]error{
@@ -565,7 +565,7 @@ func TestKeyInProgress_TakesNoConnection(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		for range 3 {
-			if _, err := guarded(ctx, replica, "key-1", nothing); !errors.Is(err, idempotency.ErrInProgress) {
+			if _, err := guarded(ctx, replica, "key-1", nothing); !errors.Is(err, guard.ErrInProgress) {
 				t.Errorf("the other replica got %v", err)
 			}
 		}

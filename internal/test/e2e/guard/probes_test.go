@@ -14,10 +14,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/orders/internal/config"
-	"example.com/orders/internal/idempotency/routetest"
-	"example.com/orders/internal/idempotency/routetest/probe"
 	"example.com/orders/internal/test/e2e"
 	"example.com/orders/internal/test/e2e/routes"
+	"example.com/orders/kit/guard/routetest"
+	"example.com/orders/kit/guard/routetest/probe"
 )
 
 // allCommands asks about all commands, not only about two.

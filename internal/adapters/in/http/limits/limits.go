@@ -13,7 +13,7 @@ import (
 	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 const (
@@ -51,11 +51,11 @@ type Config struct {
 // process: with N replicas, a principal may do N times as much.
 type Limits struct {
 	cfg     Config
-	buckets *otter.Cache[idempotency.Scope, *buckets]
+	buckets *otter.Cache[guard.Scope, *buckets]
 
 	mu sync.Mutex
 	// inFlight counts the requests in flight of each principal that has any.
-	inFlight map[idempotency.Scope]int
+	inFlight map[guard.Scope]int
 }
 
 // buckets are one principal's token buckets.
@@ -64,10 +64,10 @@ type buckets struct{ requests, keys *rate.Limiter }
 // New returns unused limits.
 func New(cfg Config) *Limits {
 	return &Limits{
-		cfg: cfg, inFlight: map[idempotency.Scope]int{},
-		buckets: otter.Must(&otter.Options[idempotency.Scope, *buckets]{
+		cfg: cfg, inFlight: map[guard.Scope]int{},
+		buckets: otter.Must(&otter.Options[guard.Scope, *buckets]{
 			MaximumSize:      maxBuckets,
-			ExpiryCalculator: otter.ExpiryAccessing[idempotency.Scope, *buckets](keepBuckets),
+			ExpiryCalculator: otter.ExpiryAccessing[guard.Scope, *buckets](keepBuckets),
 		}),
 	}
 }
@@ -78,14 +78,14 @@ func (l *Limits) Close() { l.buckets.StopAllGoroutines() }
 // Admission is the permission to answer one request.
 type Admission struct {
 	limits  *Limits
-	scope   idempotency.Scope
+	scope   guard.Scope
 	buckets *buckets // nil for an unlimited principal
 	tookKey bool
 }
 
 // Admit counts a request, or refuses it. The caller ends the admission when the request
 // is answered.
-func (l *Limits) Admit(scope idempotency.Scope, actor core.Actor) (*Admission, error) {
+func (l *Limits) Admit(scope guard.Scope, actor core.Actor) (*Admission, error) {
 	a := &Admission{limits: l, scope: scope}
 	if !actor.Has(l.cfg.UnlimitedRoles...) {
 		a.buckets = l.bucketsOf(scope)
@@ -101,7 +101,7 @@ func (l *Limits) Admit(scope idempotency.Scope, actor core.Actor) (*Admission, e
 }
 
 // bucketsOf returns a principal's buckets, full ones for a new principal.
-func (l *Limits) bucketsOf(scope idempotency.Scope) *buckets {
+func (l *Limits) bucketsOf(scope guard.Scope) *buckets {
 	if known, ok := l.buckets.GetIfPresent(scope); ok {
 		return known
 	}
@@ -142,7 +142,7 @@ func (l *Limits) refuse(limit string, wait time.Duration, detail string) *proble
 
 // enter counts one more request in flight, and reports false if a limited principal has
 // too many.
-func (l *Limits) enter(scope idempotency.Scope, limited bool) bool {
+func (l *Limits) enter(scope guard.Scope, limited bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if limited && l.cfg.InFlight > 0 && l.inFlight[scope] >= l.cfg.InFlight {

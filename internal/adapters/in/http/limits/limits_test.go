@@ -7,7 +7,7 @@ import (
 
 	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 // newLimits returns limits that nothing observes.
@@ -54,7 +54,7 @@ func TestLimits_BoundTheirMemory(t *testing.T) {
 	t.Parallel()
 	limits := newLimits(t, Config{RequestsPerMinute: 1})
 	for i := range maxBuckets + 10_000 {
-		admitted, err := limits.Admit(idempotency.Scope(strconv.Itoa(i)), core.Actor{})
+		admitted, err := limits.Admit(guard.Scope(strconv.Itoa(i)), core.Actor{})
 		if err != nil {
 			t.Fatal(err)
 		}

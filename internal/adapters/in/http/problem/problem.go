@@ -13,7 +13,7 @@ import (
 
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 // MediaType is the media type of a problem document (RFC 9457).
@@ -178,13 +178,13 @@ var errorProblems = []struct {
 	code   wire.ProblemCode
 	detail string
 }{
-	{idempotency.ErrKeyRequired, wire.ProblemCodeIdempotencyKeyRequired,
+	{guard.ErrKeyRequired, wire.ProblemCodeIdempotencyKeyRequired,
 		"send an Idempotency-Key header: one key for one operation, kept through all retries"},
-	{idempotency.ErrKeyReused, wire.ProblemCodeIdempotencyKeyReused,
+	{guard.ErrKeyReused, wire.ProblemCodeIdempotencyKeyReused,
 		core.KeyReused().Detail}, // the second line of defence refuses in the same words
-	{idempotency.ErrKeySpent, wire.ProblemCodeIdempotencyKeySpent,
+	{guard.ErrKeySpent, wire.ProblemCodeIdempotencyKeySpent,
 		"this request was refused earlier and its response has expired; send a new attempt with a new key"},
-	{idempotency.ErrInProgress, wire.ProblemCodeIdempotencyInProgress,
+	{guard.ErrInProgress, wire.ProblemCodeIdempotencyInProgress,
 		"the first request with this Idempotency-Key is still running; retry with the same key"},
 	{core.ErrOutcomeUnknown, wire.ProblemCodeOutcomeUnknown,
 		"the outcome of the request is unknown; send the same request with the same key to learn it"},
@@ -201,7 +201,7 @@ func Of(err error) *Problem {
 	if fault, ok := errors.AsType[*core.Fault](err); ok {
 		return ofFault(fault)
 	}
-	if errors.Is(err, idempotency.ErrKeyInvalid) {
+	if errors.Is(err, guard.ErrKeyInvalid) {
 		return New(wire.ProblemCodeIdempotencyKeyInvalid, err.Error()) // it says why
 	}
 	for _, known := range errorProblems {

@@ -19,7 +19,7 @@ import (
 	openapi "example.com/orders/api"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 // The contract lists every code and shows it in an example.
@@ -48,7 +48,7 @@ func TestProblemOf_TranslatesEveryError(t *testing.T) {
 	secret := "SQLSTATE 42P01 password=hunter2"
 	refusal := New(wire.ProblemCodeRateLimited, "slow down")
 	missing, invalid := core.NotFound("order"), core.InvalidField("/price/amount", "must be greater than zero")
-	_, twoKeys := idempotency.ParseKey([]string{"a", "b"})
+	_, twoKeys := guard.ParseKey([]string{"a", "b"})
 	for name, c := range map[string]struct {
 		err    error
 		code   wire.ProblemCode
@@ -58,11 +58,11 @@ func TestProblemOf_TranslatesEveryError(t *testing.T) {
 		"fault":           {fmt.Errorf("confirm: %w", missing), "not_found", missing.Detail},
 		"invalid field":   {invalid, "validation_failed", invalid.Detail},
 		"unknown code":    {&core.Fault{Code: "made_up", Detail: secret}, "internal", "an unexpected error occurred"},
-		"no key":          {idempotency.ErrKeyRequired, "idempotency_key_required", "send an Idempotency-Key header: one key for one operation, kept through all retries"},
+		"no key":          {guard.ErrKeyRequired, "idempotency_key_required", "send an Idempotency-Key header: one key for one operation, kept through all retries"},
 		"two keys":        {twoKeys, "idempotency_key_invalid", "the idempotency key is invalid: multiple Idempotency-Key headers"},
-		"key reused":      {idempotency.ErrKeyReused, "idempotency_key_reused", core.KeyReused().Detail},
-		"key spent":       {idempotency.ErrKeySpent, "idempotency_key_spent", "this request was refused earlier and its response has expired; send a new attempt with a new key"},
-		"key in progress": {idempotency.ErrInProgress, "idempotency_in_progress", "the first request with this Idempotency-Key is still running; retry with the same key"},
+		"key reused":      {guard.ErrKeyReused, "idempotency_key_reused", core.KeyReused().Detail},
+		"key spent":       {guard.ErrKeySpent, "idempotency_key_spent", "this request was refused earlier and its response has expired; send a new attempt with a new key"},
+		"key in progress": {guard.ErrInProgress, "idempotency_in_progress", "the first request with this Idempotency-Key is still running; retry with the same key"},
 		"no database":     {fmt.Errorf("%w: %s", core.ErrUnavailable, secret), "unavailable", "the service is temporarily unavailable; the request had no effect"},
 		"lost commit":     {fmt.Errorf("%w: %w", core.ErrOutcomeUnknown, core.ErrUnavailable), "outcome_unknown", "the outcome of the request is unknown; send the same request with the same key to learn it"},
 		"deadline":        {context.DeadlineExceeded, "internal", "an unexpected error occurred"},

@@ -20,8 +20,8 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/strictjson"
+	"example.com/orders/kit/guard"
 )
 
 const (
@@ -84,7 +84,7 @@ type Verifier struct {
 type Identity struct {
 	Actor core.Actor
 	// Scope is the principal, issuer and subject: the owner of the idempotency keys.
-	Scope idempotency.Scope
+	Scope guard.Scope
 	// HasRoles reports that the token has the claim for roles, even an empty one.
 	HasRoles bool
 	// NoRole is why a claim for roles grants no role.
@@ -282,7 +282,7 @@ func (v *Verifier) identify(claims jwt.MapClaims) (Identity, *Rejection) {
 	case !v.boundsLifetime(claims):
 		return Identity{}, reject("lifetime")
 	}
-	id := Identity{Actor: core.Actor{Subject: subject}, Scope: idempotency.NewScope(v.cfg.Issuer, subject)}
+	id := Identity{Actor: core.Actor{Subject: subject}, Scope: guard.NewScope(v.cfg.Issuer, subject)}
 	var values int
 	id.Actor.Roles, values, id.HasRoles = v.rolesIn(claims)
 	if len(id.Actor.Roles) == 0 {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 // maxUnanswered limits the COMMITs that were given up before their answer. At the
@@ -114,7 +114,7 @@ func (p *Places) InLane(ctx context.Context) (*Place, error) {
 // may wait for the row.
 //
 // The principal is empty for a command that has its share; see [Places.Share].
-func (p *Places) Outside(ctx context.Context, principal idempotency.Scope, rowHeld bool) (_ *Place, err error) {
+func (p *Places) Outside(ctx context.Context, principal guard.Scope, rowHeld bool) (_ *Place, err error) {
 	if err := p.Refused(); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 // within returns a context that ends soon.
@@ -35,7 +35,7 @@ func enter(t *testing.T, one func(context.Context) (*Place, error)) (entered []*
 }
 
 // outside enters outside the lanes.
-func outside(p *Places, principal idempotency.Scope, rowHeld bool) func(context.Context) (*Place, error) {
+func outside(p *Places, principal guard.Scope, rowHeld bool) func(context.Context) (*Place, error) {
 	return func(ctx context.Context) (*Place, error) { return p.Outside(ctx, principal, rowHeld) }
 }
 

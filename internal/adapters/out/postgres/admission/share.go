@@ -6,14 +6,14 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 // Share waits until a principal uses less than a share of the places. Many commands
 // about one order would wait for its row, each holding a connection that others need.
 // They wait for the share first. Reads have a share apart, so that they do not wait
 // behind commands.
-func (p *Places) Share(ctx context.Context, principal idempotency.Scope, isRead bool) (release func(), err error) {
+func (p *Places) Share(ctx context.Context, principal guard.Scope, isRead bool) (release func(), err error) {
 	release, err = p.shares.acquire(ctx, shareOf{principal, isRead})
 	if err != nil {
 		return nil, gaveUp("other requests of the principal", err)
@@ -30,7 +30,7 @@ type shares struct {
 }
 
 type shareOf struct {
-	principal idempotency.Scope
+	principal guard.Scope
 	isRead    bool
 }
 

@@ -15,8 +15,8 @@ import (
 	"example.com/orders/internal/adapters/out/postgres/lanes"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/adapters/out/postgres/records"
-	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/observe/tracing"
+	"example.com/orders/kit/guard"
 )
 
 // Batch holds the data for one transaction: its commands load together and write
@@ -57,7 +57,7 @@ type Session interface {
 // loaded for it. It cannot share a transaction.
 var ErrNotJoined = errors.New("the command cannot be joined with others")
 
-// Executor implements [idempotency.LookupStore]: the SQL half of AUTH-19.
+// Executor implements [guard.LookupStore]: the SQL half of AUTH-19.
 //
 // One transaction claims the key, runs the command, and stores its response. It always
 // has three round trips:
@@ -113,14 +113,14 @@ func (k *Executor) Waiting() int { return k.lanes.Waiting() }
 func (k *Executor) Idle() bool { return k.inFlight.Empty() && k.db.Places.Idle() }
 
 // Execute claims the key, runs the command and stores its result; see
-// [idempotency.Store].
+// [guard.Store].
 //
 // A command runs at once in a free lane. If all lanes are taken, it queues and joins a
 // group. A key that this process is working on is in progress: the database need not be
 // asked, and no group has it twice.
 func (k *Executor) Execute(
-	ctx context.Context, c idempotency.Claim, run idempotency.Command,
-) (idempotency.Record, bool, error) {
+	ctx context.Context, c guard.Claim, run guard.Command,
+) (guard.Record, bool, error) {
 	rec, replayed, generation := k.recent.Get(c.ID)
 	if replayed {
 		return rec, true, nil
@@ -129,7 +129,7 @@ func (k *Executor) Execute(
 		return records.Lookup(ctx, k.db, c.ID, err) // duplicates are still answered
 	}
 	if !k.inFlight.Enter(c.ID) {
-		return idempotency.Record{}, false, idempotency.ErrInProgress
+		return guard.Record{}, false, guard.ErrInProgress
 	}
 	defer k.inFlight.Leave(c.ID)
 	m := &member{ctx: ctx, claim: c, run: run, generation: generation}
@@ -207,7 +207,7 @@ func (k *Executor) transactOutside(m *member) error {
 	cancel()
 	if err != nil {
 		rec, found, err := records.Lookup(m.ctx, k.db, m.claim.ID, nil)
-		if m.hadKey && errors.Is(err, idempotency.ErrInProgress) {
+		if m.hadKey && errors.Is(err, guard.ErrInProgress) {
 			err = nil // a duplicate tries the key; this is the first request
 		}
 		if err == nil && !found {
@@ -226,13 +226,13 @@ func (k *Executor) transactOutside(m *member) error {
 // times an unblocked command's duration.
 const lookAfter = 100 * time.Millisecond
 
-// Lookup returns a key's record; see [idempotency.LookupStore]. A command waiting in
+// Lookup returns a key's record; see [guard.LookupStore]. A command waiting in
 // this process counts as running, although it may not hold its lock yet.
-func (k *Executor) Lookup(ctx context.Context, id idempotency.ID) (rec idempotency.Record, found bool, err error) {
+func (k *Executor) Lookup(ctx context.Context, id guard.ID) (rec guard.Record, found bool, err error) {
 	working := k.inFlight.Has(id)
 	rec, found, err = records.Lookup(ctx, k.db, id, nil)
 	if err == nil && !found && working {
-		err = idempotency.ErrInProgress
+		err = guard.ErrInProgress
 	}
 	return rec, found, err
 }

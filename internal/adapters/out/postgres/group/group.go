@@ -14,9 +14,9 @@ import (
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/adapters/out/postgres/records"
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/observe/panics"
 	"example.com/orders/internal/observe/tracing"
+	"example.com/orders/kit/guard"
 )
 
 // timeout limits a shared group's transaction.
@@ -86,7 +86,7 @@ func (k *Executor) findStored(ctx context.Context, members []*member) (found []*
 		k.recent.Verify(stored.Server, sent)
 	}
 	for _, m := range members {
-		i := slices.IndexFunc(stored.Records, func(rec idempotency.Record) bool { return rec.ID == m.claim.ID })
+		i := slices.IndexFunc(stored.Records, func(rec guard.Record) bool { return rec.ID == m.claim.ID })
 		k.retries.Note(i >= 0)
 		if i < 0 {
 			continue
@@ -98,8 +98,8 @@ func (k *Executor) findStored(ctx context.Context, members []*member) (found []*
 	return found
 }
 
-func idsOf(members []*member) []idempotency.ID {
-	ids := make([]idempotency.ID, len(members))
+func idsOf(members []*member) []guard.ID {
+	ids := make([]guard.ID, len(members))
 	for i, m := range members {
 		ids[i] = m.claim.ID
 	}
@@ -214,7 +214,7 @@ func (k *Executor) claim(g *group) error {
 	claims, err := records.Take(g.ctx, g.tx, idsOf(g.members))
 	if err != nil {
 		if !g.shared() && g.members[0].hadKey && pgtx.LockTimedOut(err) {
-			return idempotency.ErrInProgress
+			return guard.ErrInProgress
 		}
 		return err
 	}
@@ -238,7 +238,7 @@ func (k *Executor) applyClaim(g *group, m *member, c records.Claim) {
 	case !c.Locked && m.hadKey && g.shared(): // a duplicate tries it now
 		m.pending.outside = true
 	case !c.Locked:
-		m.pending = outcome{err: idempotency.ErrInProgress, done: true}
+		m.pending = outcome{err: guard.ErrInProgress, done: true}
 		if g.shared() {
 			m.resolve(m.pending)
 		}
@@ -257,7 +257,7 @@ func (g *group) write() error {
 	if len(g.stored) == 0 {
 		return g.endUnwritten()
 	}
-	recs := make([]idempotency.Record, len(g.stored))
+	recs := make([]guard.Record, len(g.stored))
 	for i, m := range g.stored {
 		recs[i] = m.pending.rec
 		if m.replaces {
@@ -312,7 +312,7 @@ func (k *Executor) rememberPending(g *group, m *member) {
 }
 
 // remember caches a record. now is the database clock when it was sent by the local one.
-func (k *Executor) remember(rec idempotency.Record, sent, now time.Time, generation uint64) {
+func (k *Executor) remember(rec guard.Record, sent, now time.Time, generation uint64) {
 	k.recent.Put(rec, time.Until(sent.Add(rec.ReplayedUntil.Sub(now))), generation)
 }
 

@@ -11,8 +11,8 @@ import (
 
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/observe/panics"
+	"example.com/orders/kit/guard"
 )
 
 // member is a command with its key on its way through a transaction. Each member has
@@ -23,8 +23,8 @@ import (
 // load.
 type member struct {
 	ctx        context.Context //nolint:containedctx // of the request
-	claim      idempotency.Claim
-	run        idempotency.Command
+	claim      guard.Claim
+	run        guard.Command
 	generation uint64 // of the recent records, at arrival
 	queued     time.Time
 	span       trace.Span // covers the wait and the group
@@ -56,7 +56,7 @@ type member struct {
 
 // outcome is how a member ended.
 type outcome struct {
-	rec      idempotency.Record
+	rec      guard.Record
 	replayed bool
 	err      error
 	// done reports whether the command finished: it succeeded, was refused, or failed.
@@ -130,11 +130,11 @@ func (m *member) announced() []string { return m.session.Announced() }
 
 // try runs the command on the loaded data, or up to its first load to announce that. In
 // a shared group, a panic becomes an error of this member.
-func (m *member) try(g *group, announce bool) (result idempotency.Result, err error) {
+func (m *member) try(g *group, announce bool) (result guard.Result, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.resolved && g.shared() {
-		return idempotency.Result{}, errAnswered
+		return guard.Result{}, errAnswered
 	}
 	m.ran = !announce
 	defer func() {
@@ -149,7 +149,7 @@ func (m *member) try(g *group, announce bool) (result idempotency.Result, err er
 
 // finish keeps the command's result. Only a member that succeeds changes the batch for
 // later members.
-func (m *member) finish(g *group, result idempotency.Result, err error) {
+func (m *member) finish(g *group, result guard.Result, err error) {
 	if err == nil && !result.Refused {
 		err = m.session.Keep()
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 const (
@@ -58,7 +58,7 @@ type lane[C any] struct {
 
 // Enter takes a free lane and returns the function that leaves it. If none is free, it
 // queues the command for a group and returns false.
-func (l *Lanes[C]) Enter(principal idempotency.Scope, command C) (leave func(), entered bool) {
+func (l *Lanes[C]) Enter(principal guard.Scope, command C) (leave func(), entered bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.free > 0 && l.gather == 0 {
@@ -141,15 +141,15 @@ func (l *Lanes[C]) Hold(n int) (release func(), held bool) {
 // queue has a line per principal. The lines take turns, so that a principal with many
 // commands does not delay others.
 type queue[C any] struct {
-	lines map[idempotency.Scope][]C
-	turns []idempotency.Scope // principals with queued commands, next first
+	lines map[guard.Scope][]C
+	turns []guard.Scope // principals with queued commands, next first
 	size  int
 }
 
-func (q *queue[C]) push(principal idempotency.Scope, command C) {
+func (q *queue[C]) push(principal guard.Scope, command C) {
 	q.size++
 	if q.lines == nil {
-		q.lines = map[idempotency.Scope][]C{}
+		q.lines = map[guard.Scope][]C{}
 	}
 	if len(q.lines[principal]) == 0 {
 		q.turns = append(q.turns, principal)

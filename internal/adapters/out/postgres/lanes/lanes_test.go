@@ -6,14 +6,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 func TestQueue_TakesTurns(t *testing.T) {
 	t.Parallel()
 	var q queue[string]
 	for _, command := range []string{"a1", "a2", "a3", "b1", "b2", "c1"} {
-		q.push(idempotency.Scope(command[:1]), command)
+		q.push(guard.Scope(command[:1]), command)
 	}
 	take := func(n int, want ...string) {
 		t.Helper()

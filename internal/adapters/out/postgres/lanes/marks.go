@@ -5,23 +5,23 @@ import (
 	"sync/atomic"
 	"time"
 
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 // InFlight holds the keys that this process is working on.
 type InFlight struct{ keys sync.Map }
 
 // Enter adds a key and reports whether it was absent.
-func (f *InFlight) Enter(id idempotency.ID) bool {
+func (f *InFlight) Enter(id guard.ID) bool {
 	_, present := f.keys.LoadOrStore(id, true)
 	return !present
 }
 
 // Leave removes a key.
-func (f *InFlight) Leave(id idempotency.ID) { f.keys.Delete(id) }
+func (f *InFlight) Leave(id guard.ID) { f.keys.Delete(id) }
 
 // Has reports whether this process is working on a key.
-func (f *InFlight) Has(id idempotency.ID) bool {
+func (f *InFlight) Has(id guard.ID) bool {
 	_, present := f.keys.Load(id)
 	return present
 }

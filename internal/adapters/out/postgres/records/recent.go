@@ -6,7 +6,7 @@ import (
 
 	"github.com/maypok86/otter/v2"
 
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 // recentBytes limits the memory for recent records.
@@ -27,7 +27,7 @@ const trustFor = 100 * time.Millisecond
 // cache keeps records for one server process. It answers only within trustFor after a
 // statement on that server, and it is emptied when a connection breaks.
 type Recent struct {
-	cache *otter.Cache[idempotency.ID, recentRecord]
+	cache *otter.Cache[guard.ID, recentRecord]
 
 	mu sync.Mutex
 	// generation changes when all records are forgotten. A record with an older
@@ -38,7 +38,7 @@ type Recent struct {
 }
 
 type recentRecord struct {
-	idempotency.Record
+	guard.Record
 	// remaining is the response's remaining replay time when it was cached, by the
 	// database clock; a duration is the same on every clock. After that, the database
 	// decides.
@@ -48,12 +48,12 @@ type recentRecord struct {
 
 // NewRecent returns an empty cache.
 func NewRecent() *Recent {
-	return &Recent{cache: otter.Must(&otter.Options[idempotency.ID, recentRecord]{
+	return &Recent{cache: otter.Must(&otter.Options[guard.ID, recentRecord]{
 		MaximumWeight: recentBytes,
-		Weigher: func(id idempotency.ID, r recentRecord) uint32 {
+		Weigher: func(id guard.ID, r recentRecord) uint32 {
 			return uint32(len(id.Scope) + len(id.Key) + len(r.Body) + recordOverhead)
 		},
-		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[idempotency.ID, recentRecord]) time.Duration {
+		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[guard.ID, recentRecord]) time.Duration {
 			return e.Value.remaining
 		}),
 	})}
@@ -61,18 +61,18 @@ func NewRecent() *Recent {
 
 // Get returns a key's record if it is cached and the server was verified recently.
 // Otherwise it returns the generation for a later Put.
-func (r *Recent) Get(id idempotency.ID) (rec idempotency.Record, known bool, generation uint64) {
+func (r *Recent) Get(id guard.ID) (rec guard.Record, known bool, generation uint64) {
 	found, known := r.cache.GetIfPresent(id)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if known && found.generation == r.generation && time.Since(r.seen) < trustFor {
 		return found.Record, true, r.generation
 	}
-	return idempotency.Record{}, false, r.generation
+	return guard.Record{}, false, r.generation
 }
 
 // Put caches a record for its remaining time.
-func (r *Recent) Put(rec idempotency.Record, remaining time.Duration, generation uint64) {
+func (r *Recent) Put(rec guard.Record, remaining time.Duration, generation uint64) {
 	if remaining > 0 {
 		r.cache.Set(rec.ID, recentRecord{rec, remaining, generation})
 	}

@@ -4,19 +4,19 @@ import (
 	"testing"
 	"time"
 
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 // remembered returns a memory that has a record of the server that was started at that
 // time, for as long as its lifetime remains.
-func remembered(t *testing.T, server time.Time, remaining time.Duration) (*Recent, idempotency.ID) {
+func remembered(t *testing.T, server time.Time, remaining time.Duration) (*Recent, guard.ID) {
 	t.Helper()
 	r := NewRecent()
 	t.Cleanup(r.Close)
-	id := idempotency.ID{Scope: "issuer ann", Key: "key-1"}
+	id := guard.ID{Scope: "issuer ann", Key: "key-1"}
 	r.Verify(server, time.Now().Add(time.Hour)) // trusted throughout the test
 	_, _, generation := r.Get(id)
-	r.Put(idempotency.Record{Claim: idempotency.Claim{ID: id}}, remaining, generation)
+	r.Put(guard.Record{Claim: guard.Claim{ID: id}}, remaining, generation)
 	return r, id
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 // Claim is the result for one key that a transaction tried to lock.
@@ -20,7 +20,7 @@ type Claim struct {
 	// Locked reports whether the transaction holds the key.
 	Locked bool
 	// Stored is the key's record, or nil. It is replayed unless it is Expired.
-	Stored  *idempotency.Record
+	Stored  *guard.Record
 	Expired bool
 }
 
@@ -34,7 +34,7 @@ type Claims struct {
 // Take tries to lock keys and looks them up, as a transaction's first load. The lookup
 // is a separate statement: its snapshot is younger than the locks, so it sees
 // everything their last holders committed.
-func Take(ctx context.Context, t *pgtx.Tx, ids []idempotency.ID) (Claims, error) {
+func Take(ctx context.Context, t *pgtx.Tx, ids []guard.ID) (Claims, error) {
 	var locked []dbsqlc.ClaimKeysRow
 	var stored []dbsqlc.FindRecordsRow
 	locks := make([]int64, len(ids))
@@ -65,7 +65,7 @@ func Take(ctx context.Context, t *pgtx.Tx, ids []idempotency.ID) (Claims, error)
 
 // Stored is what keys hold, as far as no lock and no transaction are needed to know it.
 type Stored struct {
-	Records []idempotency.Record
+	Records []guard.Record
 	// Now is the database clock. Server is the server process's start time.
 	Now, Server time.Time
 }
@@ -73,7 +73,7 @@ type Stored struct {
 // FindStored reads the records that can be replayed at once, in one round trip. It finds
 // none where COMMIT waits for a standby, because their replays have to wait as well, and
 // none on a standby.
-func FindStored(ctx context.Context, db *pgtx.DB, ids []idempotency.ID) (Stored, error) {
+func FindStored(ctx context.Context, db *pgtx.DB, ids []guard.ID) (Stored, error) {
 	var begun dbsqlc.NowRow
 	var rows []dbsqlc.FindRecordsRow
 	err := db.ReadOnce(ctx, pgtx.Into(&begun, (*dbsqlc.Queries).Now, ""), find(ids, &rows))
@@ -92,7 +92,7 @@ func FindStored(ctx context.Context, db *pgtx.DB, ids []idempotency.ID) (Stored,
 // Await makes the transaction wait up to a second for a key's lock. A rolled back
 // command lost its key. Without the wait, it and a duplicate trying the key could each
 // take the other for the first request.
-func Await(ctx context.Context, t *pgtx.Tx, id idempotency.ID) error {
+func Await(ctx context.Context, t *pgtx.Tx, id guard.ID) error {
 	return errors.Join(
 		t.Queue("set local lock_timeout = '1s'", nil),
 		t.Writes().AwaitKey(ctx, LockID(id)),
@@ -107,11 +107,11 @@ func Await(ctx context.Context, t *pgtx.Tx, id idempotency.ID) error {
 // The answer that no record exists also waits for the standby, because an isolated
 // primary does not know the promoted standby's commits. Without a record, Lookup
 // returns absent.
-func Lookup(ctx context.Context, db *pgtx.DB, id idempotency.ID, absent error) (rec idempotency.Record, found bool, err error) {
+func Lookup(ctx context.Context, db *pgtx.DB, id guard.ID, absent error) (rec guard.Record, found bool, err error) {
 	err = db.Look(ctx, func(ctx context.Context, t *pgtx.Tx) error {
 		var key dbsqlc.LookAtKeyRow
 		var stored []dbsqlc.FindRecordsRow
-		err := t.Load(ctx, pgtx.Into(&key, (*dbsqlc.Queries).LookAtKey, LockID(id)), find([]idempotency.ID{id}, &stored))
+		err := t.Load(ctx, pgtx.Into(&key, (*dbsqlc.Queries).LookAtKey, LockID(id)), find([]guard.ID{id}, &stored))
 		if err == nil {
 			err = t.RefuseStandby(key.Standby)
 		}
@@ -122,7 +122,7 @@ func Lookup(ctx context.Context, db *pgtx.DB, id idempotency.ID, absent error) (
 		found = len(stored) > 0 && !stored[0].Expired
 		switch {
 		case !found && key.Held:
-			return idempotency.ErrInProgress
+			return guard.ErrInProgress
 		case !found && absent != nil:
 			return absent
 		case found:
@@ -131,13 +131,13 @@ func Lookup(ctx context.Context, db *pgtx.DB, id idempotency.ID, absent error) (
 		return t.AwaitReplication(ctx, key.Synchronous)
 	})
 	if err != nil {
-		return idempotency.Record{}, false, fmt.Errorf("look up an idempotency key: %w", err)
+		return guard.Record{}, false, fmt.Errorf("look up an idempotency key: %w", err)
 	}
 	return rec, found, nil
 }
 
 // find reads records by key.
-func find(ids []idempotency.ID, rows *[]dbsqlc.FindRecordsRow) pgtx.Read {
+func find(ids []guard.ID, rows *[]dbsqlc.FindRecordsRow) pgtx.Read {
 	var p dbsqlc.FindRecordsParams
 	for _, id := range ids {
 		p.Scopes, p.Keys = append(p.Scopes, string(id.Scope)), append(p.Keys, id.Key)
@@ -146,12 +146,12 @@ func find(ids []idempotency.ID, rows *[]dbsqlc.FindRecordsRow) pgtx.Read {
 }
 
 // MakeRoom deletes a key's expired record, so that a new one can be stored.
-func MakeRoom(ctx context.Context, t *pgtx.Tx, id idempotency.ID) error {
+func MakeRoom(ctx context.Context, t *pgtx.Tx, id guard.ID) error {
 	return t.Writes().DeleteExpiredRecord(ctx, dbsqlc.DeleteExpiredRecordParams{Scope: string(id.Scope), Key: id.Key})
 }
 
 // Store queues records for insertion. They share one creation time.
-func Store(ctx context.Context, t *pgtx.Tx, recs []idempotency.Record) error {
+func Store(ctx context.Context, t *pgtx.Tx, recs []guard.Record) error {
 	if len(recs) == 1 { // saves 45 µs; see pgtx.WriteOneOrMany
 		rec := recs[0]
 		return t.Writes().InsertRecord(ctx, dbsqlc.InsertRecordParams{
@@ -180,17 +180,17 @@ func notNull(body []byte) []byte {
 	return body
 }
 
-func recordOf(row *dbsqlc.FindRecordsRow) idempotency.Record {
+func recordOf(row *dbsqlc.FindRecordsRow) guard.Record {
 	replayedUntil := row.ExpiresAt
 	if row.ReplayedFor != nil {
 		replayedUntil = row.CreatedAt.Add(*row.ReplayedFor)
 	}
-	return idempotency.Record{
-		Claim: idempotency.Claim{
-			ID:        idempotency.ID{Scope: idempotency.Scope(row.Scope), Key: row.Key},
-			Operation: row.Operation, Fingerprint: idempotency.Fingerprint(row.Fingerprint),
+	return guard.Record{
+		Claim: guard.Claim{
+			ID:        guard.ID{Scope: guard.Scope(row.Scope), Key: row.Key},
+			Operation: row.Operation, Fingerprint: guard.Fingerprint(row.Fingerprint),
 		},
-		Response: idempotency.Response{
+		Response: guard.Response{
 			Status: int(row.Status), ContentType: row.ContentType, Location: row.Location, Body: row.Body,
 		},
 		CreatedAt: row.CreatedAt.UTC(), ReplayedUntil: replayedUntil.UTC(), ExpiresAt: row.ExpiresAt.UTC(),
@@ -199,7 +199,7 @@ func recordOf(row *dbsqlc.FindRecordsRow) idempotency.Record {
 }
 
 // replayedFor returns a record's replay duration; zero means until the record expires.
-func replayedFor(rec idempotency.Record) time.Duration {
+func replayedFor(rec guard.Record) time.Duration {
 	if rec.ReplayedUntil.Equal(rec.ExpiresAt) {
 		return 0
 	}
@@ -208,7 +208,7 @@ func replayedFor(rec idempotency.Record) time.Duration {
 
 // LockID returns a key's advisory lock id. If two keys collide, one waits for the
 // other; nothing worse happens.
-func LockID(id idempotency.ID) int64 {
+func LockID(id guard.ID) int64 {
 	sum := sha256.Sum256([]byte(string(id.Scope) + "\x00" + id.Key))
 	return int64(binary.BigEndian.Uint64(sum[:]))
 }

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/orders/internal/idempotency/routetest/probe"
+	"example.com/orders/kit/guard/routetest/probe"
 )
 
 // Route is a guarded route under test, on an empty database.

@@ -1,4 +1,4 @@
-// Package idempotency is the AUTH-19 engine: a request that carries an Idempotency-Key
+// Package guard is the AUTH-19 engine: a request that carries an Idempotency-Key
 // takes effect exactly once, however the client, the network, a replica or the database
 // fails.
 //
@@ -6,10 +6,10 @@
 // other services can copy it as it is. A service adds two things:
 //
 //   - A [Store], which keeps records and runs a command in the transaction that stores
-//     the response. The package idempotencytest is the suite that every store must
+//     the response. The package guardtest is the suite that every store must
 //     pass.
 //   - A few lines that turn requests into [Guard.Do], and the outcome into responses.
-package idempotency
+package guard
 
 import (
 	"context"

@@ -1,10 +1,10 @@
-// Package idempotencytest is the suite that every [idempotency.Store] must pass. A few
+// Package guardtest is the suite that every [guard.Store] must pass. A few
 // lines test a new store:
 //
 //	func TestStore(t *testing.T) {
-//		idempotencytest.Run(t, func(t *testing.T) idempotencytest.Fixture { … })
+//		guardtest.Run(t, func(t *testing.T) guardtest.Fixture { … })
 //	}
-package idempotencytest
+package guardtest
 
 import (
 	"bytes"
@@ -14,16 +14,16 @@ import (
 	"testing"
 	"time"
 
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 // Fixture is a store under test on an empty database.
 type Fixture struct {
-	// Store is the store. If it is an [idempotency.LookupStore], the look-up is tested
+	// Store is the store. If it is an [guard.LookupStore], the look-up is tested
 	// as well.
-	Store idempotency.Store
+	Store guard.Store
 	// Replica is the store of a second process on the same database.
-	Replica idempotency.Store
+	Replica guard.Store
 	// Write adds an effect in the transaction that ctx carries.
 	Write func(ctx context.Context) error
 	// Read reads in the transaction that ctx carries, so that a store that delays writes
@@ -66,9 +66,9 @@ var tests = map[string]func(*testing.T, Fixture){
 }
 
 // claim returns the claim of a createOrder request with the given key.
-func claim(key string) idempotency.Claim {
-	return idempotency.Claim{
-		ID:          idempotency.ID{Scope: "https://issuer.example sber-42", Key: key},
+func claim(key string) guard.Claim {
+	return guard.Claim{
+		ID:          guard.ID{Scope: "https://issuer.example sber-42", Key: key},
 		Operation:   "createOrder",
 		Fingerprint: "\x01\xff\x00fingerprint",
 	}
@@ -76,8 +76,8 @@ func claim(key string) idempotency.Claim {
 
 // created is the result of a command that did something. The body is not text: a store
 // keeps bytes.
-var created = idempotency.Result{
-	Response: idempotency.Response{
+var created = guard.Result{
+	Response: guard.Response{
 		Status: 201, ContentType: "application/json", Location: "/orders/1",
 		Body: []byte("{\"b\":1,\"a\":\xff\x00}"),
 	},
@@ -85,8 +85,8 @@ var created = idempotency.Result{
 }
 
 // refused is the result of a command that refused to do something.
-var refused = idempotency.Result{
-	Response: idempotency.Response{
+var refused = guard.Result{
+	Response: guard.Response{
 		Status: 409, ContentType: "application/problem+json", Body: []byte(`{"code":"out_of_stock"}`),
 	},
 	Refused: true,
@@ -96,23 +96,23 @@ var refused = idempotency.Result{
 var errFailed = errors.New("the command failed")
 
 // writes returns a command that has one effect and the given result.
-func (f Fixture) writes(result idempotency.Result) idempotency.Command {
-	return func(ctx context.Context) (idempotency.Result, error) { return result, f.Write(ctx) }
+func (f Fixture) writes(result guard.Result) guard.Command {
+	return func(ctx context.Context) (guard.Result, error) { return result, f.Write(ctx) }
 }
 
-func refuse(context.Context) (idempotency.Result, error) { return refused, nil }
+func refuse(context.Context) (guard.Result, error) { return refused, nil }
 
 // mustNotRun returns a command that fails the test.
-func mustNotRun(t *testing.T) idempotency.Command {
+func mustNotRun(t *testing.T) guard.Command {
 	t.Helper()
-	return func(context.Context) (idempotency.Result, error) {
+	return func(context.Context) (guard.Result, error) {
 		t.Error("the command ran although a record should have been replayed")
 		return created, nil
 	}
 }
 
 // mustRun executes a command under a key that must be free, and returns the record.
-func (f Fixture) mustRun(t *testing.T, c idempotency.Claim, run idempotency.Command) idempotency.Record {
+func (f Fixture) mustRun(t *testing.T, c guard.Claim, run guard.Command) guard.Record {
 	t.Helper()
 	rec, replayed, err := f.Store.Execute(t.Context(), c, run)
 	if err != nil || replayed {
@@ -123,9 +123,9 @@ func (f Fixture) mustRun(t *testing.T, c idempotency.Claim, run idempotency.Comm
 
 // wantReplay checks that a request gets a record, on every replica and repeatedly, and
 // that no command runs.
-func (f Fixture) wantReplay(t *testing.T, c idempotency.Claim, want idempotency.Record) {
+func (f Fixture) wantReplay(t *testing.T, c guard.Claim, want guard.Record) {
 	t.Helper()
-	for name, store := range map[string]idempotency.Store{"this process": f.Store, "a replica": f.Replica} {
+	for name, store := range map[string]guard.Store{"this process": f.Store, "a replica": f.Replica} {
 		for range 2 { // a store may remember the second
 			rec, replayed, err := store.Execute(t.Context(), c, mustNotRun(t))
 			if err != nil || !replayed {
@@ -140,13 +140,13 @@ func (f Fixture) wantReplay(t *testing.T, c idempotency.Claim, want idempotency.
 // it, and that is no longer replayed. shorten ends the replays after d. On a slow
 // machine a record ends before them: the next one lives twice as long.
 func (f Fixture) remembered(
-	t *testing.T, shorten func(result *idempotency.Result, d time.Duration),
-) (idempotency.Claim, idempotency.Record) {
+	t *testing.T, shorten func(result *guard.Result, d time.Duration),
+) (guard.Claim, guard.Record) {
 	t.Helper()
 	for d := 100 * time.Millisecond; d < time.Minute; d *= 2 {
 		c, short := claim("key-"+d.String()), refused
 		shorten(&short, d)
-		first := f.mustRun(t, c, func(context.Context) (idempotency.Result, error) { return short, nil })
+		first := f.mustRun(t, c, func(context.Context) (guard.Result, error) { return short, nil })
 		replayed := f.replays(t, c, first)
 		time.Sleep(d) // the clocks of database and process go on
 		if replayed {
@@ -155,14 +155,14 @@ func (f Fixture) remembered(
 		}
 	}
 	t.Fatal("no replica replays a record that ends within a minute")
-	return idempotency.Claim{}, idempotency.Record{}
+	return guard.Claim{}, guard.Record{}
 }
 
 // reach uses a second key on every replica. A store may trust cached records only
 // shortly after it has reached the database.
 func (f Fixture) reach(t *testing.T) {
 	t.Helper()
-	for _, store := range []idempotency.Store{f.Store, f.Replica} {
+	for _, store := range []guard.Store{f.Store, f.Replica} {
 		if _, _, err := store.Execute(t.Context(), claim("another-key"), refuse); err != nil {
 			t.Fatal(err)
 		}
@@ -170,9 +170,9 @@ func (f Fixture) reach(t *testing.T) {
 }
 
 // replays reports whether every replica replays a record repeatedly.
-func (f Fixture) replays(t *testing.T, c idempotency.Claim, want idempotency.Record) bool {
+func (f Fixture) replays(t *testing.T, c guard.Claim, want guard.Record) bool {
 	t.Helper()
-	for _, store := range []idempotency.Store{f.Store, f.Store, f.Replica, f.Replica} {
+	for _, store := range []guard.Store{f.Store, f.Store, f.Replica, f.Replica} {
 		rec, replayed, err := store.Execute(t.Context(), c, refuse)
 		if err != nil {
 			t.Fatal(err)
@@ -184,14 +184,14 @@ func (f Fixture) replays(t *testing.T, c idempotency.Claim, want idempotency.Rec
 	return true
 }
 
-func wantRecord(t *testing.T, got, want idempotency.Record) {
+func wantRecord(t *testing.T, got, want guard.Record) {
 	t.Helper()
 	if !equal(got, want) {
 		t.Errorf("record %+v\nwant   %+v", got, want)
 	}
 }
 
-func equal(got, want idempotency.Record) bool {
+func equal(got, want guard.Record) bool {
 	return got.Claim == want.Claim && got.Status == want.Status && got.ContentType == want.ContentType &&
 		got.Location == want.Location && bytes.Equal(got.Body, want.Body) &&
 		got.CreatedAt.Equal(want.CreatedAt) && got.ReplayedUntil.Equal(want.ReplayedUntil) &&
@@ -199,9 +199,9 @@ func equal(got, want idempotency.Record) bool {
 }
 
 // wantNoRecord checks that there is no record of a key, if the store can be asked.
-func (f Fixture) wantNoRecord(t *testing.T, id idempotency.ID) {
+func (f Fixture) wantNoRecord(t *testing.T, id guard.ID) {
 	t.Helper()
-	if store, ok := f.Replica.(idempotency.LookupStore); ok {
+	if store, ok := f.Replica.(guard.LookupStore); ok {
 		if rec, found, err := store.Lookup(t.Context(), id); found || err != nil {
 			t.Errorf("the look-up returned %+v, found = %v, %v; want no record", rec, found, err)
 		}
@@ -216,7 +216,7 @@ func (f Fixture) wantEffects(t *testing.T, want int) {
 }
 
 // wantFree checks that there is no record for a key, and that a command with it runs.
-func (f Fixture) wantFree(t *testing.T, c idempotency.Claim) {
+func (f Fixture) wantFree(t *testing.T, c guard.Claim) {
 	t.Helper()
 	f.wantEffects(t, 0)
 	f.wantNoRecord(t, c.ID)
@@ -225,12 +225,12 @@ func (f Fixture) wantFree(t *testing.T, c idempotency.Claim) {
 }
 
 // atOnce makes n requests at the same time, on both replicas, and returns their records.
-func (f Fixture) atOnce(t *testing.T, n int, request func(idempotency.Store) (idempotency.Record, error)) []idempotency.Record {
+func (f Fixture) atOnce(t *testing.T, n int, request func(guard.Store) (guard.Record, error)) []guard.Record {
 	t.Helper()
-	records := make([]idempotency.Record, n)
+	records := make([]guard.Record, n)
 	var all sync.WaitGroup
 	for i := range records {
-		store := []idempotency.Store{f.Store, f.Replica}[i%2]
+		store := []guard.Store{f.Store, f.Replica}[i%2]
 		all.Go(func() {
 			var err error
 			if records[i], err = request(store); err != nil {

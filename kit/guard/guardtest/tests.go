@@ -1,4 +1,4 @@
-package idempotencytest
+package guardtest
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/kit/guard"
 )
 
 func replaysTheFirstResponse(t *testing.T, f Fixture) {
@@ -19,13 +19,13 @@ func replaysTheFirstResponse(t *testing.T, f Fixture) {
 }
 
 func looksUpWhatBecameOfAKey(t *testing.T, f Fixture) {
-	store, ok := f.Store.(idempotency.LookupStore)
+	store, ok := f.Store.(guard.LookupStore)
 	if !ok {
 		t.Skip("the store has no look-up")
 	}
 	c := claim("key-1")
-	first := f.mustRun(t, c, func(ctx context.Context) (idempotency.Result, error) {
-		if _, found, err := store.Lookup(t.Context(), c.ID); found || !errors.Is(err, idempotency.ErrInProgress) {
+	first := f.mustRun(t, c, func(ctx context.Context) (guard.Result, error) {
+		if _, found, err := store.Lookup(t.Context(), c.ID); found || !errors.Is(err, guard.ErrInProgress) {
 			t.Errorf("while the command runs: found = %v, %v; want ErrInProgress", found, err)
 		}
 		return created, f.Write(ctx)
@@ -40,7 +40,7 @@ func looksUpWhatBecameOfAKey(t *testing.T, f Fixture) {
 
 func commitsTogether(t *testing.T, f Fixture) {
 	c := claim("key-1")
-	first := f.mustRun(t, c, func(ctx context.Context) (idempotency.Result, error) {
+	first := f.mustRun(t, c, func(ctx context.Context) (guard.Result, error) {
 		err := errors.Join(f.Write(ctx), f.Read(ctx))
 		f.wantEffects(t, 0)
 		return created, err
@@ -61,7 +61,7 @@ func keepsRefusals(t *testing.T, f Fixture) {
 
 func keepsRefusalsAfterARead(t *testing.T, f Fixture) {
 	c := claim("key-1")
-	first := f.mustRun(t, c, func(ctx context.Context) (idempotency.Result, error) {
+	first := f.mustRun(t, c, func(ctx context.Context) (guard.Result, error) {
 		return refused, errors.Join(f.Write(ctx), f.Read(ctx), f.Write(ctx))
 	})
 	f.wantEffects(t, 0)
@@ -70,7 +70,7 @@ func keepsRefusalsAfterARead(t *testing.T, f Fixture) {
 
 func keepsNoFailure(t *testing.T, f Fixture) {
 	c := claim("key-1")
-	_, replayed, err := f.Store.Execute(t.Context(), c, func(ctx context.Context) (idempotency.Result, error) {
+	_, replayed, err := f.Store.Execute(t.Context(), c, func(ctx context.Context) (guard.Result, error) {
 		return created, errors.Join(f.Write(ctx), f.Read(ctx), f.Write(ctx), errFailed)
 	})
 	if !errors.Is(err, errFailed) || replayed {
@@ -88,7 +88,7 @@ func keepsNothingOfAPanic(t *testing.T, f Fixture) {
 				t.Error("the panic was swallowed")
 			}
 		}()
-		_, _, err = f.Store.Execute(t.Context(), c, func(ctx context.Context) (idempotency.Result, error) {
+		_, _, err = f.Store.Execute(t.Context(), c, func(ctx context.Context) (guard.Result, error) {
 			_ = errors.Join(f.Write(ctx), f.Read(ctx))
 			panic("a bug")
 		})
@@ -98,11 +98,11 @@ func keepsNothingOfAPanic(t *testing.T, f Fixture) {
 
 func reportsInProgress(t *testing.T, f Fixture) {
 	c := claim("key-1")
-	first := f.mustRun(t, c, func(context.Context) (idempotency.Result, error) {
-		for name, store := range map[string]idempotency.Store{"this process": f.Store, "a replica": f.Replica} {
+	first := f.mustRun(t, c, func(context.Context) (guard.Result, error) {
+		for name, store := range map[string]guard.Store{"this process": f.Store, "a replica": f.Replica} {
 			// A second request, with a separate context.
 			_, _, err := store.Execute(t.Context(), c, mustNotRun(t))
-			if !errors.Is(err, idempotency.ErrInProgress) {
+			if !errors.Is(err, guard.ErrInProgress) {
 				t.Errorf("%s: %v, want ErrInProgress", name, err)
 			}
 		}
@@ -137,14 +137,14 @@ func ignoresExpiredRecords(t *testing.T, f Fixture) {
 	c := claim("key-1")
 	expired := refused
 	expired.TTL = -time.Second
-	f.mustRun(t, c, func(context.Context) (idempotency.Result, error) { return expired, nil })
+	f.mustRun(t, c, func(context.Context) (guard.Result, error) { return expired, nil })
 	f.wantNoRecord(t, c.ID)
 	second := f.mustRun(t, c, f.writes(created))
 	f.wantReplay(t, c, second)
 }
 
 func expiresEverywhere(t *testing.T, f Fixture) {
-	c, _ := f.remembered(t, func(short *idempotency.Result, d time.Duration) { short.TTL = d })
+	c, _ := f.remembered(t, func(short *guard.Result, d time.Duration) { short.TTL = d })
 	second, replayed, err := f.Replica.Execute(t.Context(), c, f.writes(created))
 	if err != nil || replayed {
 		t.Fatalf("after its expiry: replayed = %v, %v", replayed, err)
@@ -160,7 +160,7 @@ func spendsKeys(t *testing.T, f Fixture) {
 	first := f.mustRun(t, c, f.writes(spent))
 	first.Spent = true
 	f.wantReplay(t, c, first)
-	if store, ok := f.Replica.(idempotency.LookupStore); ok {
+	if store, ok := f.Replica.(guard.LookupStore); ok {
 		rec, found, err := store.Lookup(t.Context(), c.ID)
 		if err != nil || !found {
 			t.Errorf("the look-up: found = %v, %v; want the record", found, err)
@@ -171,32 +171,32 @@ func spendsKeys(t *testing.T, f Fixture) {
 }
 
 func spendsKeysEverywhere(t *testing.T, f Fixture) {
-	c, first := f.remembered(t, func(short *idempotency.Result, d time.Duration) { short.ReplayTTL = d })
+	c, first := f.remembered(t, func(short *guard.Result, d time.Duration) { short.ReplayTTL = d })
 	first.Spent = true
 	f.wantReplay(t, c, first)
 }
 
 func keepsEmptyBodies(t *testing.T, f Fixture) {
 	c := claim("key-1")
-	noContent := idempotency.Result{Response: idempotency.Response{Status: 204}, TTL: time.Hour}
-	first := f.mustRun(t, c, func(context.Context) (idempotency.Result, error) { return noContent, nil })
+	noContent := guard.Result{Response: guard.Response{Status: 204}, TTL: time.Hour}
+	first := f.mustRun(t, c, func(context.Context) (guard.Result, error) { return noContent, nil })
 	f.wantReplay(t, c, first)
 }
 
 func runsOnceAmongMany(t *testing.T, f Fixture) {
 	c := claim("key-1")
 	var runs atomic.Int64
-	count := func(ctx context.Context) (idempotency.Result, error) {
+	count := func(ctx context.Context) (guard.Result, error) {
 		err := f.Write(ctx)
 		if err == nil { // a store may end a run early, to load for several commands at once
 			runs.Add(1)
 		}
 		return created, err
 	}
-	records := f.atOnce(t, 12, func(store idempotency.Store) (idempotency.Record, error) {
+	records := f.atOnce(t, 12, func(store guard.Store) (guard.Record, error) {
 		for {
 			rec, _, err := store.Execute(t.Context(), c, count)
-			if !errors.Is(err, idempotency.ErrInProgress) {
+			if !errors.Is(err, guard.ErrInProgress) {
 				return rec, err
 			}
 			time.Sleep(time.Millisecond) // poll as the guard does
@@ -212,13 +212,13 @@ func runsOnceAmongMany(t *testing.T, f Fixture) {
 }
 
 func guardAnswersAll(t *testing.T, f Fixture) {
-	request := idempotency.Request{
+	request := guard.Request{
 		ID:      claim("key-1").ID,
-		Content: idempotency.Content{Method: "POST", Path: "/orders", Body: []byte(`{}`)},
+		Content: guard.Content{Method: "POST", Path: "/orders", Body: []byte(`{}`)},
 	}
-	records := f.atOnce(t, 12, func(store idempotency.Store) (idempotency.Record, error) {
-		guard := idempotency.Guard{Store: store, Wait: time.Minute, Timeout: time.Minute}
-		rec, _, err := guard.Do(t.Context(), request, f.writes(created))
+	records := f.atOnce(t, 12, func(store guard.Store) (guard.Record, error) {
+		g := guard.Guard{Store: store, Wait: time.Minute, Timeout: time.Minute}
+		rec, _, err := g.Do(t.Context(), request, f.writes(created))
 		return rec, err
 	})
 	for _, rec := range records {
