@@ -147,7 +147,7 @@ func read[C any](w http.ResponseWriter, r *http.Request, decode func(*http.Reque
 		return cmd, content, err
 	}
 	canonical, err := json.Marshal(cmd)
-	return cmd, guard.NewContent(r.Method, r.Pattern, r.URL, canonical), err
+	return cmd, guard.NewContent(r.Method, r.URL, canonical), err
 }
 
 // resultOf returns the response to store: a command's success or its refusal. Responses are

@@ -17,9 +17,6 @@ type Content struct {
 	// Segments is the path, split at slashes and then decoded: "ann@x", "ann%40x" and
 	// "%61nn%40x" are one segment, and "a%2Fb" is one as well (RFC 3986, section 6.2.2).
 	Segments []string
-	// Path is the escaped path with all parameters as they were sent, and Route the
-	// pattern, such as /orders/{order_id}/cancel. Only version 1 needs them.
-	Path, Route string
 	// Query is the query with parameters sorted by name.
 	Query string
 	// Body is canonical: bodies with the same meaning are equal bytes. RFC 8785 does
@@ -28,32 +25,43 @@ type Content struct {
 	// Headers are headers that change the meaning, each as "Name: value" and in a fixed
 	// order. Most requests have no such header.
 	Headers []string
+
+	// path is escaped as it was sent, and route is the pattern that InVersion1 got. Only
+	// version 1 needs them.
+	path, route string
 }
 
-// NewContent returns the content of a request to a URL, which a router found by the route's
-// pattern. body must be canonical.
-func NewContent(method, route string, target *url.URL, body []byte) Content {
+// NewContent returns the content of a request to a URL. body must be canonical.
+func NewContent(method string, target *url.URL, body []byte) Content {
 	query := target.RawQuery
 	if values, err := url.ParseQuery(query); err == nil {
 		query = values.Encode() // sorted; a query that cannot be parsed counts as it came
 	}
-	path := spellRoute(route, target.EscapedPath())
+	path := target.EscapedPath()
 	segments := strings.Split(cmp.Or(target.RawPath, path), "/")
 	for i, segment := range segments {
 		if decoded, err := url.PathUnescape(segment); err == nil {
 			segments[i] = decoded
 		}
 	}
-	return Content{Method: method, Segments: segments, Path: path, Route: route, Query: query, Body: body}
+	return Content{Method: method, Segments: segments, Query: query, Body: body, path: path}
+}
+
+// InVersion1 returns c to be stored in version 1, for a service whose last release knows no
+// other: replicas of both releases share the records during an upgrade. route is the
+// pattern of the route, such as /orders/{order_id}/cancel. New services do not need this.
+func (c Content) InVersion1(route string) Content {
+	c.route, c.path = route, spellRoute(route, c.path)
+	return c
 }
 
 // Fingerprint is a content hash: one byte for the version, then the hash.
 type Fingerprint string
 
-// currentVersion is the version that new records are stored with. The last release must
-// know it: old replicas read these records during an upgrade, and after a rollback.
-// Version 2 may become current in the release that follows the first one to know it.
-const currentVersion byte = 1
+// currentVersion is the version that new records are stored with. Every replica must know
+// it, so the version after it comes in two releases of a service: the first knows it, and
+// the second stores it. See [Content.InVersion1].
+const currentVersion byte = 2
 
 // fingerprintVersions holds every version that a stored record may have.
 //
@@ -64,16 +72,19 @@ const currentVersion byte = 1
 //
 // Version 1 hashes the path as it was sent, although clients and proxies spell a path
 // differently. Version 1 records are therefore compared with the other spellings as
-// well. They are stored as before, because the last release compares them with the
-// spelling that it receives.
+// well.
 var fingerprintVersions = map[byte]func(Content) Fingerprint{
-	1: func(c Content) Fingerprint { return hashParts(c, c.Path) },
+	1: func(c Content) Fingerprint { return hashParts(c, c.path) },
 	2: func(c Content) Fingerprint { return hashParts(c, string(joinParts(c.Segments))) },
 }
 
-// Fingerprint returns c's fingerprint in the current version.
+// Fingerprint returns the fingerprint that c is stored with.
 func (c Content) Fingerprint() Fingerprint {
-	return Fingerprint([]byte{currentVersion}) + fingerprintVersions[currentVersion](c)
+	version := currentVersion
+	if c.route != "" {
+		version = 1
+	}
+	return Fingerprint([]byte{version}) + fingerprintVersions[version](c)
 }
 
 // Matches reports whether f is a fingerprint of c, in the version that f was made with.

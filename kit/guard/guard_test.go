@@ -38,7 +38,7 @@ func guardOn(execute func(context.Context, guard.Claim, guard.Command) (guard.Re
 var request = guard.Request{
 	ID:        guard.ID{Scope: "issuer alice", Key: "key-1"},
 	Operation: "createOrder",
-	Content:   guard.Content{Method: "POST", Path: "/orders", Body: []byte(`{"sku":"tea"}`)},
+	Content:   guard.Content{Method: "POST", Segments: []string{"", "orders"}, Body: []byte(`{"sku":"tea"}`)},
 }
 
 func created(context.Context) (guard.Result, error) {

@@ -12,7 +12,7 @@ import (
 // they escape all occurrences of a byte or leave them, with hexadecimal digits in one
 // case.
 func (c Content) matchesOtherSpelling(hash Fingerprint) bool {
-	names := strings.Split(c.Route, "/")
+	names := strings.Split(c.route, "/")
 	if len(names) != len(c.Segments) {
 		return false // no pattern, or one that does not say where the parameters are
 	}

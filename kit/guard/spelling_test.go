@@ -12,7 +12,7 @@ func credit(t *testing.T, customer string) Content {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewContent("POST", "/customers/{customer_id}/balance/credit", u, []byte(`{}`))
+	return NewContent("POST", u, []byte(`{}`)).InVersion1("/customers/{customer_id}/balance/credit")
 }
 
 // The spelling of a path does not count, whichever version the record was stored with.

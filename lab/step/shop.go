@@ -65,7 +65,7 @@ func (c *command) perform(ctx context.Context, s *service, of names) (outcome st
 	}
 	request := guard.Request{
 		ID:        c.id(),
-		Operation: c.operation(), Content: guard.Content{Method: "POST", Segments: []string{c.name}, Path: c.name},
+		Operation: c.operation(), Content: guard.Content{Method: "POST", Segments: []string{c.name}},
 	}
 	late := false
 	rec, _, err := s.guard.Do(ctx, request, func(ctx context.Context) (guard.Result, error) {

@@ -2,12 +2,14 @@ package upgrade_test
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"example.com/orders/kit/guard"
+	httpapi "example.com/orders/internal/adapters/in/http"
 )
 
 // Replicas of both versions share the records during an upgrade and after a rollback, so
@@ -15,7 +17,7 @@ import (
 func TestFingerprint_IsOneThatTheVersionBeforeKnows(t *testing.T) {
 	t.Parallel()
 	first, _, rows := readRelease(t)
-	stored := guard.Content{}.Fingerprint()[0]
+	stored := httpapi.ContentOf(httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/orders", http.NoBody), "/orders", nil).Fingerprint()[0]
 	if !slices.Contains(first.Knows, int(stored)) {
 		t.Errorf("records are stored with version %d, and %s knows %v", stored, first.Version, first.Knows)
 	}

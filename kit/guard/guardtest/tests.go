@@ -214,7 +214,7 @@ func runsOnceAmongMany(t *testing.T, f Fixture) {
 func guardAnswersAll(t *testing.T, f Fixture) {
 	request := guard.Request{
 		ID:      claim("key-1").ID,
-		Content: guard.Content{Method: "POST", Path: "/orders", Body: []byte(`{}`)},
+		Content: guard.Content{Method: "POST", Segments: []string{"", "orders"}, Body: []byte(`{}`)},
 	}
 	records := f.atOnce(t, 12, func(store guard.Store) (guard.Record, error) {
 		g := guard.Guard{Store: store, Wait: time.Minute, Timeout: time.Minute}

@@ -108,8 +108,14 @@ func keyedRequest(rt route, req *request) guard.Request {
 	return guard.Request{
 		ID:        guard.ID{Scope: req.scope, Key: req.key},
 		Operation: rt.operation,
-		Content:   guard.NewContent(req.http.Method, rt.pattern, req.http.URL, req.body),
+		Content:   ContentOf(req.http, rt.pattern, req.body),
 	}
+}
+
+// ContentOf returns what a request asks for. Its fingerprint has version 1, because the
+// last release knows no other.
+func ContentOf(r *http.Request, pattern string, canonical []byte) guard.Content {
+	return guard.NewContent(r.Method, r.URL, canonical).InVersion1(pattern)
 }
 
 // storeSuccess returns a success as it is stored.
