@@ -1,14 +1,17 @@
-// Package guard is the AUTH-19 engine: a request that carries an Idempotency-Key
-// takes effect exactly once, however the client, the network, a replica or the database
-// fails.
+// Package guard is the AUTH-19 engine: a request that carries an Idempotency-Key takes
+// effect exactly once, however the client, the network, a replica or the database fails.
+// It claims the key, runs the command and stores the response in one commit.
 //
-// The package knows neither HTTP nor SQL, and imports the standard library only, so that
-// other services can copy it as it is. A service adds two things:
+// A service uses it through the packages around it:
 //
-//   - A [Store], which keeps records and runs a command in the transaction that stores
-//     the response. The package guardtest is the suite that every store must
-//     pass.
-//   - A few lines that turn requests into [Guard.Do], and the outcome into responses.
+//   - httpguard guards routes of net/http.
+//   - pgxstore and sqlstore keep the records in PostgreSQL.
+//   - guardtest is the suite that every [Store] must pass, and routetest the one for
+//     every route.
+//
+// The package itself knows neither HTTP nor SQL, and imports the standard library only. A
+// service with a transport or a store of another kind turns requests into [Guard.Do], or
+// implements [Store].
 package guard
 
 import (
@@ -30,6 +33,9 @@ var (
 	// caller may have continued under a new key, so a late copy of the request must not
 	// run as well.
 	ErrKeySpent = errors.New("the idempotency key was spent on a refusal")
+	// ErrOutcomeUnknown: the COMMIT failed, and may have taken effect. The same request
+	// with the same key resolves it.
+	ErrOutcomeUnknown = errors.New("the outcome of the commit is unknown")
 )
 
 // Guard runs each command once per key.
@@ -87,6 +93,7 @@ func (g Guard) Do(ctx context.Context, r Request, run Command) (Record, bool, er
 	arrived := time.Now()
 	for poll := firstPoll; ; poll = min(2*poll, longestPoll) {
 		work, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.Timeout)
+		work = context.WithValue(work, keyOf{}, r.Key)
 		rec, replayed, err := g.Store.Execute(work, claim, run)
 		cancel() // a panic leaves this to the timeout
 		switch {
@@ -102,6 +109,22 @@ func (g Guard) Do(ctx context.Context, r Request, run Command) (Record, bool, er
 			g.OnWait(ctx, time.Since(arrived))
 		}
 	}
+}
+
+type keyOf struct{}
+
+// KeyOf returns the key of the command that runs in ctx. A command stores it with the
+// effect, in a unique index together with the resource and the caller, and looks there
+// first. That is the second line of defence: it recognises a retry that comes when the
+// record has expired.
+//
+// KeyOf panics outside of a command.
+func KeyOf(ctx context.Context) string {
+	key, ok := ctx.Value(keyOf{}).(string)
+	if !ok {
+		panic("guard: KeyOf is called outside of a guarded command")
+	}
+	return key
 }
 
 // A duplicate polls until the first request ends: at first often, then less and less, and

@@ -147,6 +147,25 @@ func TestDo_FinishesTheCommandOfAClientThatHungUp(t *testing.T) {
 	}
 }
 
+func TestKeyOf_ReturnsTheKeyOfTheCommand(t *testing.T) {
+	t.Parallel()
+	rec, _, err := guardOn(runAndStore).Do(t.Context(), request, func(ctx context.Context) (guard.Result, error) {
+		if key := guard.KeyOf(ctx); key != request.Key {
+			t.Errorf("the key is %q, want %q", key, request.Key)
+		}
+		return created(ctx)
+	})
+	if err != nil || rec.Status != 201 {
+		t.Errorf("%+v, %v", rec, err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("outside of a command there is a key")
+		}
+	}()
+	_ = guard.KeyOf(t.Context())
+}
+
 func TestNewScope_DiffersForDifferentParts(t *testing.T) {
 	t.Parallel()
 	seen := map[guard.Scope][]string{}

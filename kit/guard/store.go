@@ -91,6 +91,9 @@ type Store interface {
 	// the key is free, and the error is returned as it is. The writes of run reach the
 	// transaction through the context.
 	//
+	// A COMMIT that failed may have taken effect. Execute does not repeat it, and has
+	// ErrOutcomeUnknown to say so.
+	//
 	// Execute does not compare fingerprints: the guard does, with the record it gets.
 	// For the same reason Execute also returns a spent key's record.
 	Execute(ctx context.Context, claim Claim, run Command) (rec Record, replayed bool, err error)
