@@ -20,13 +20,18 @@ var opensTransactions = []string{"Begin", "BeginFunc", "BeginTx", "BeginTxFunc",
 // otherCommits are the files outside pgtx that commit, with the reason. River commits as
 // well: it begins and ends jobs, which only repeats a job if a failover undoes it.
 var otherCommits = map[string]string{
-	"migrations/repair.go":              "rolls back",
-	"examples/giftcards/store.go":       "an example of a store for one server",
-	"examples/giftcards/store_sql.go":   "an example of a store for one server",
-	"internal/dev/fakestripe/call.go":   "a development server",
-	"internal/dev/fakestripe/intent.go": "a development server",
-	"internal/dev/fakestripe/late.go":   "a development server",
-	"internal/dev/fakestripe/server.go": "a development server",
+	"migrations/repair.go":                 "rolls back",
+	"examples/giftcards/store.go":          "an example of a store for one server",
+	"examples/giftcards/store_sql.go":      "an example of a store for one server",
+	"kit/guard/internal/postgres/check.go": "reads",
+	"kit/guard/internal/postgres/clean.go": "a lost clean-up is repeated",
+	"kit/guard/internal/postgres/store.go": "a failed COMMIT is an unknown outcome, which a replay confirms",
+	"kit/guard/pgxstore/pgxstore.go":       "begins for the store above",
+	"kit/guard/sqlstore/sqlstore.go":       "begins and commits for the store above",
+	"internal/dev/fakestripe/call.go":      "a development server",
+	"internal/dev/fakestripe/intent.go":    "a development server",
+	"internal/dev/fakestripe/late.go":      "a development server",
+	"internal/dev/fakestripe/server.go":    "a development server",
 }
 
 // commits returns the calls in a file that begin or commit a transaction.

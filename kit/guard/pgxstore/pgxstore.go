@@ -1,0 +1,138 @@
+// Package pgxstore keeps the records of package guard in PostgreSQL, on a pool of pgx.
+//
+// Create the table with the statements of [Schema], in a migration or by hand. Writes that
+// belong to a command go through the transaction that [Tx] returns: it commits them with
+// the record, and a write by another connection would not be exactly once.
+//
+// A request costs two round trips more than the handler in a transaction of its own: one
+// claims the key and looks it up, one stores the record. A replay costs two.
+//
+// # PostgreSQL
+//
+// The store needs transactions in READ COMMITTED, and says so if the pool, the role or the
+// database is set to another level. Keys are locked with pg_try_advisory_xact_lock, by a
+// 64-bit hash. Poolers in transaction mode work, with default_query_exec_mode=exec in the
+// URL of the database. With an asynchronous standby, a failover loses effect and record
+// together; with a synchronous one, use [ConfirmReplays].
+package pgxstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/orders/kit/guard"
+	"example.com/orders/kit/guard/internal/postgres"
+)
+
+// Store implements [guard.Store].
+type Store struct{ store postgres.Store }
+
+// An Option changes a store.
+type Option func(*Store)
+
+// Table names the table of the records: idempotency_record by default. The name may begin
+// with a schema, and is in lower case.
+func Table(name string) Option {
+	return func(s *Store) { s.store.Table = postgres.NewTable(name) }
+}
+
+// ConfirmReplays lets a replay wait until the record has reached the synchronous standbys,
+// as a commit does. A first request may have been cut off while it waited.
+func ConfirmReplays() Option {
+	return func(s *Store) { s.store.Confirm = true }
+}
+
+// New returns a store on a pool.
+func New(pool *pgxpool.Pool, options ...Option) *Store {
+	s := &Store{postgres.Store{DB: database{pool}, Table: postgres.DefaultTable}}
+	for _, change := range options {
+		change(s)
+	}
+	return s
+}
+
+// Schema returns the statements that create the table and its index, for a migration. The
+// name of the table is idempotency_record, unless [Table] says otherwise.
+func Schema(table string) string { return postgres.NewTable(table).Schema() }
+
+// Check returns an error that names everything that is missing: the table, its columns and
+// key, privileges of the role, the isolation level. Call it when the service starts.
+func (s *Store) Check(ctx context.Context) error { return s.store.Check(ctx) }
+
+// Execute implements [guard.Store]. It runs the command up to five times, if the
+// transaction loses a race: SQLSTATE 40P01 or 40001.
+func (s *Store) Execute(ctx context.Context, claim guard.Claim, run guard.Command) (guard.Record, bool, error) {
+	return s.store.Execute(ctx, claim, run)
+}
+
+// Clean deletes all expired records, in batches of 1000, and returns their number. An
+// expired record counts as absent, so a late clean-up only costs space.
+func (s *Store) Clean(ctx context.Context) (int64, error) { return s.store.Clean(ctx) }
+
+// KeepClean calls [Store.Clean] now and then every interval, until ctx ends, and logs what
+// fails. All processes of a service may do so at once.
+func (s *Store) KeepClean(ctx context.Context, every time.Duration) { s.store.KeepClean(ctx, every) }
+
+type txKey struct{}
+
+// Tx returns the transaction of the command that runs in ctx. The guard ends it: its
+// Commit and Rollback only return an error. Begin sets a savepoint. With sqlc, pass it to
+// Queries.WithTx.
+//
+// Tx panics outside of a command, because a write without the guard would be a mistake.
+func Tx(ctx context.Context) pgx.Tx {
+	tx, ok := ctx.Value(txKey{}).(pgx.Tx)
+	if !ok {
+		panic("pgxstore: Tx is called outside of a guarded command")
+	}
+	return tx
+}
+
+// commandTx is a transaction that only the guard can end.
+type commandTx struct{ pgx.Tx }
+
+var errEnds = errors.New("the guard commits or rolls back the transaction of a command")
+
+func (commandTx) Commit(context.Context) error   { return errEnds }
+func (commandTx) Rollback(context.Context) error { return errEnds }
+
+// database implements [postgres.DB].
+type database struct{ pool *pgxpool.Pool }
+
+func (d database) Begin(ctx context.Context) (postgres.Tx, error) {
+	tx, err := d.pool.Begin(ctx)
+	return transaction{tx}, err
+}
+
+// transaction implements [postgres.Tx].
+type transaction struct{ pgx.Tx }
+
+func (t transaction) In(ctx context.Context) context.Context {
+	return context.WithValue(ctx, txKey{}, pgx.Tx(commandTx{t.Tx}))
+}
+
+// Send sends all statements at once.
+func (t transaction) Send(ctx context.Context, statements ...*postgres.Statement) error {
+	batch := &pgx.Batch{}
+	for _, s := range statements {
+		queued := batch.Queue(s.SQL, s.Args...)
+		if s.Into == nil {
+			queued.Exec(func(tag pgconn.CommandTag) error { s.Affected = tag.RowsAffected(); return nil })
+			continue
+		}
+		queued.QueryRow(func(row pgx.Row) error {
+			err := row.Scan(s.Into...)
+			s.NoRow = errors.Is(err, pgx.ErrNoRows)
+			if s.NoRow {
+				return nil
+			}
+			return err
+		})
+	}
+	return t.SendBatch(ctx, batch).Close()
+}

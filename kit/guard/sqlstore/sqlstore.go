@@ -1,0 +1,131 @@
+// Package sqlstore keeps the records of package guard in PostgreSQL, on database/sql. It
+// works with every driver whose errors have a method SQLState, as those of pgx and lib/pq
+// do.
+//
+// Create the table with the statements of [Schema], in a migration or by hand. Writes that
+// belong to a command go through the transaction that [Tx] returns: it commits them with
+// the record, and a write by another connection would not be exactly once. An ORM needs a
+// session on that transaction.
+//
+// A request costs four statements more than the handler in a transaction of its own. What
+// the package documentation of pgxstore says about PostgreSQL holds here as well.
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"example.com/orders/kit/guard"
+	"example.com/orders/kit/guard/internal/postgres"
+)
+
+// Store implements [guard.Store].
+type Store struct{ store postgres.Store }
+
+// An Option changes a store.
+type Option func(*Store)
+
+// Table names the table of the records: idempotency_record by default. The name may begin
+// with a schema, and is in lower case.
+func Table(name string) Option {
+	return func(s *Store) { s.store.Table = postgres.NewTable(name) }
+}
+
+// ConfirmReplays lets a replay wait until the record has reached the synchronous standbys,
+// as a commit does. A first request may have been cut off while it waited.
+func ConfirmReplays() Option {
+	return func(s *Store) { s.store.Confirm = true }
+}
+
+// New returns a store on a database.
+func New(db *sql.DB, options ...Option) *Store {
+	s := &Store{postgres.Store{DB: database{db}, Table: postgres.DefaultTable}}
+	for _, change := range options {
+		change(s)
+	}
+	return s
+}
+
+// Schema returns the statements that create the table and its index, for a migration. The
+// name of the table is idempotency_record, unless [Table] says otherwise.
+func Schema(table string) string { return postgres.NewTable(table).Schema() }
+
+// Check returns an error that names everything that is missing: the table, its columns and
+// key, privileges of the role, the isolation level. Call it when the service starts.
+func (s *Store) Check(ctx context.Context) error { return s.store.Check(ctx) }
+
+// Execute implements [guard.Store]. It runs the command up to five times, if the
+// transaction loses a race: SQLSTATE 40P01 or 40001.
+func (s *Store) Execute(ctx context.Context, claim guard.Claim, run guard.Command) (guard.Record, bool, error) {
+	return s.store.Execute(ctx, claim, run)
+}
+
+// Clean deletes all expired records, in batches of 1000, and returns their number. An
+// expired record counts as absent, so a late clean-up only costs space.
+func (s *Store) Clean(ctx context.Context) (int64, error) { return s.store.Clean(ctx) }
+
+// KeepClean calls [Store.Clean] now and then every interval, until ctx ends, and logs what
+// fails. All processes of a service may do so at once.
+func (s *Store) KeepClean(ctx context.Context, every time.Duration) { s.store.KeepClean(ctx, every) }
+
+type txKey struct{}
+
+// Tx returns the transaction of the command that runs in ctx. The guard ends it: a command
+// that calls Commit or Rollback fails, and after its Commit there is an effect without a
+// record.
+//
+// Tx panics outside of a command, because a write without the guard would be a mistake.
+func Tx(ctx context.Context) *sql.Tx {
+	tx, ok := ctx.Value(txKey{}).(*sql.Tx)
+	if !ok {
+		panic("sqlstore: Tx is called outside of a guarded command")
+	}
+	return tx
+}
+
+// database implements [postgres.DB].
+type database struct{ db *sql.DB }
+
+func (d database) Begin(ctx context.Context) (postgres.Tx, error) {
+	tx, err := d.db.BeginTx(ctx, nil)
+	return transaction{tx}, err
+}
+
+// transaction implements [postgres.Tx].
+type transaction struct{ tx *sql.Tx }
+
+func (t transaction) In(ctx context.Context) context.Context {
+	return context.WithValue(ctx, txKey{}, t.tx)
+}
+
+// Send sends one statement after the other.
+func (t transaction) Send(ctx context.Context, statements ...*postgres.Statement) error {
+	for _, s := range statements {
+		if err := t.send(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t transaction) send(ctx context.Context, s *postgres.Statement) error {
+	if s.Into != nil {
+		err := t.tx.QueryRowContext(ctx, s.SQL, s.Args...).Scan(s.Into...)
+		s.NoRow = errors.Is(err, sql.ErrNoRows)
+		if s.NoRow {
+			return nil
+		}
+		return err
+	}
+	result, err := t.tx.ExecContext(ctx, s.SQL, s.Args...)
+	if err != nil {
+		return err
+	}
+	s.Affected, err = result.RowsAffected()
+	return err
+}
+
+func (t transaction) Commit(context.Context) error   { return t.tx.Commit() }
+func (t transaction) Rollback(context.Context) error { return t.tx.Rollback() }
