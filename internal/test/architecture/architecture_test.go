@@ -71,7 +71,7 @@ var httpRooms = map[string][]string{
 	"contract":   {"problem", "cardnumber", "reference", "wire"},
 }
 
-var rules = slices.Concat(partRules(core, areas), partRules(httpAPI, httpRooms, httpAPI), []rule{
+var rules = slices.Concat(partRules(core, areas), partRules(httpAPI, httpRooms, httpAPI), guardRules(), []rule{
 	{
 		name:     "the shared part of the core knows none of its users",
 		packages: core, forbidden: []string{core + "/..."},
@@ -88,9 +88,9 @@ var rules = slices.Concat(partRules(core, areas), partRules(httpAPI, httpRooms, 
 		forbidden: []string{"net/http/...", "encoding/json/...", "database/sql"},
 	},
 	{
-		name:     "the engine of the guard knows the standard library",
+		name:     "the guard knows pgx, and nothing of the service",
 		packages: kitGuard + "/...", forbidden: []string{outside},
-		except: []string{kitGuard + "/..."},
+		except: []string{kitGuard + "/...", "github.com/jackc/...", "golang.org/x/..."},
 	},
 	{
 		name:     "the relay knows no broker, no database and nothing else of the service",
@@ -136,6 +136,17 @@ var rules = slices.Concat(partRules(core, areas), partRules(httpAPI, httpRooms, 
 		packages: commands + "/...", forbidden: []string{testHelp + "/...", "testing"},
 	},
 })
+
+// guardRules forbid the packages of the guard all modules, except the store for pgx.
+func guardRules() (made []rule) {
+	for _, part := range []string{"", "/guardtest", "/httpguard", "/internal/postgres", "/routetest/...", "/sqlstore"} {
+		made = append(made, rule{
+			name:     "kit/guard" + part + " knows the standard library",
+			packages: kitGuard + part, forbidden: []string{outside}, except: []string{kitGuard + "/..."},
+		})
+	}
+	return made
+}
 
 // partRules forbids each part of a package the others that it may not know, and more.
 func partRules(parent string, parts map[string][]string, more ...string) []rule {

@@ -14,6 +14,7 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/observe/tracing"
 	"example.com/orders/kit/guard"
+	"example.com/orders/kit/guard/httpguard"
 )
 
 // front protects a command with the caller's Idempotency-Key (AUTH-19). The engine is
@@ -61,9 +62,9 @@ func newFront(keys guard.LookupStore, cfg GuardConfig) front {
 
 // parseKey returns the request's key. Every response to the request echoes it.
 func parseKey(w http.ResponseWriter, r *http.Request) (string, error) {
-	key, err := guard.ParseKey(r.Header.Values("Idempotency-Key"))
+	key, err := guard.ParseKey(r.Header.Values(httpguard.KeyHeader))
 	if err == nil {
-		w.Header().Set("Idempotency-Key", key)
+		w.Header().Set(httpguard.KeyHeader, key)
 	}
 	return key, err
 }
@@ -94,9 +95,9 @@ func (f front) protect(rt route, w http.ResponseWriter, req *request, call useCa
 	entry.completed(record, replayed, done)
 	header := w.Header()
 	header.Set("Idempotency-Result", entry.outcome)
-	header.Set("Idempotency-Expires", record.ReplayedUntil.Format(time.RFC3339))
+	header.Set(httpguard.ExpiresHeader, record.ReplayedUntil.Format(time.RFC3339))
 	if replayed {
-		header.Set("Idempotent-Replayed", "true")
+		header.Set(httpguard.ReplayedHeader, "true")
 	}
 	return &response{
 		status: record.Status, contentType: record.ContentType, location: record.Location, body: record.Body,
