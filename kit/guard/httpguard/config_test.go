@@ -51,7 +51,8 @@ func TestAdmit_IsAskedOnceForEachNewKey(t *testing.T) {
 	t.Parallel()
 	left, runs := 2, 0
 	a := newApp(func(w http.ResponseWriter, r *http.Request) {
-		if runs++; runs == 1 {
+		runs++
+		if runs == 1 {
 			httpguard.Fail(r, lostRace{errors.New("deadlock detected")})
 		}
 		created(w, r)

@@ -95,7 +95,8 @@ func TestHandle_RunsACommandAgainAfterALostRace(t *testing.T) {
 	runs := 0
 	a := newTypedApp(func(ctx context.Context, _ string) (httpguard.Reply, error) {
 		effect(ctx, "paid")
-		if runs++; runs < 3 {
+		runs++
+		if runs < 3 {
 			return httpguard.Reply{}, fmt.Errorf("pay: %w", lostRace{errors.New("deadlock detected")})
 		}
 		return httpguard.Reply{Status: 201}, nil

@@ -113,7 +113,7 @@ func (d database) Begin(ctx context.Context) (postgres.Tx, error) {
 type transaction struct{ pgx.Tx }
 
 func (t transaction) In(ctx context.Context) context.Context {
-	return context.WithValue(ctx, txKey{}, pgx.Tx(commandTx{t.Tx}))
+	return context.WithValue(ctx, txKey{}, pgx.Tx(commandTx(t)))
 }
 
 // Send sends all statements at once.

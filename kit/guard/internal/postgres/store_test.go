@@ -37,7 +37,7 @@ var drivers = map[string]driver{
 		open: func(_ *testing.T, pool *pgxpool.Pool) store { return pgxstore.New(pool) },
 		exec: func(ctx context.Context, sql string) error { _, err := pgxstore.Tx(ctx).Exec(ctx, sql); return err },
 	},
-	"database/sql": {
+	"database-sql": {
 		open: func(t *testing.T, pool *pgxpool.Pool) store {
 			t.Helper()
 			db := stdlib.OpenDBFromPool(pool)
