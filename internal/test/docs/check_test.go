@@ -201,7 +201,7 @@ func (r *repository) quotes(name string) bool {
 }
 
 // ofOtherServices are pages whose routes are those of a service that the reader makes.
-var ofOtherServices = []string{"docs/copy.md"}
+var ofOtherServices = []string{"docs/copy.md", "kit/guard/README.md"}
 
 var (
 	operation = regexp.MustCompile(`\b(GET|POST|PUT|PATCH|DELETE) (/[^\s"'` + "`" + `?]*)`)

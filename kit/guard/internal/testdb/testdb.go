@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -18,7 +19,11 @@ import (
 // change may change how the pool connects.
 func New(t *testing.T, change ...func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
-	cfg := create(t)
+	cfg, err := pgxpool.ParseConfig(URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.MaxConns = 10
 	for _, c := range change {
 		c(cfg)
 	}
@@ -36,29 +41,28 @@ func Open(t *testing.T, cfg *pgxpool.Config) *pgxpool.Pool {
 	return pool
 }
 
-// create creates a database and returns how to connect to it.
-func create(t *testing.T) *pgxpool.Config {
+// URL returns the URL of an empty database, which is dropped when the test ends.
+func URL(t *testing.T) string {
 	t.Helper()
-	url := cmp.Or(os.Getenv("ORDERS_TEST_POSTGRES_URL"), os.Getenv("DATABASE_URL"))
-	if url == "" {
-		t.Skip("NOT TESTED: set DATABASE_URL to a PostgreSQL server whose role may create databases")
+	server := cmp.Or(os.Getenv("ORDERS_TEST_POSTGRES_URL"), os.Getenv("DATABASE_URL"))
+	if server == "" {
+		t.Skip("NOT TESTED: set DATABASE_URL to the URL of a PostgreSQL server whose role may create databases")
 	}
-	cfg, err := pgxpool.ParseConfig(url)
+	u, err := url.Parse(server)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, name := cfg.ConnConfig.Copy(), "test_"+strings.ToLower(rand.Text())
+	name := "test_" + strings.ToLower(rand.Text())
 	administer(t, server, "CREATE DATABASE "+name)
 	t.Cleanup(func() { administer(t, server, "DROP DATABASE "+name+" WITH (FORCE)") })
-	cfg.ConnConfig.Database = name
-	cfg.MaxConns = 10
-	return cfg
+	u.Path = "/" + name
+	return u.String()
 }
 
-func administer(t *testing.T, server *pgx.ConnConfig, statement string) {
+func administer(t *testing.T, server, statement string) {
 	t.Helper()
 	ctx := context.Background() // the test may have ended
-	conn, err := pgx.ConnectConfig(ctx, server)
+	conn, err := pgx.Connect(ctx, server)
 	if err != nil {
 		t.Fatal(err)
 	}

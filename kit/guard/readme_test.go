@@ -1,0 +1,167 @@
+package guard_test
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/orders/kit/guard/internal/testdb"
+)
+
+// block is a code block of README.md. Its info says how to use it: "sh" is executed, "sh
+// background" runs until the end, "go main.go" is a file, and "text" is the output of the
+// previous command. Blocks of "go" and "sql" are only read.
+type block struct{ info, text string }
+
+func readmeBlocks(t *testing.T) []block {
+	t.Helper()
+	fenced := regexp.MustCompile("(?s)(?:^|\n)```([^\n]+)\n(.*?\n)```\n")
+	var blocks []block
+	for _, match := range fenced.FindAllStringSubmatch(string(mustRead(t, "README.md")), -1) {
+		blocks = append(blocks, block{match[1], match[2]})
+	}
+	return blocks
+}
+
+// TestReadme_EveryStepWorks follows the page in an empty folder and an empty database.
+func TestReadme_EveryStepWorks(t *testing.T) {
+	t.Parallel()
+	w := newWalk(t)
+	output, executed := "", 0
+	for _, b := range readmeBlocks(t) {
+		b.text = strings.ReplaceAll(b.text, "127.0.0.1:8082", w.address)
+		kind, name, _ := strings.Cut(b.info, " ")
+		switch {
+		case b.info == "go", b.info == "sql":
+		case kind == "go":
+			mustWrite(t, filepath.Join(w.dir, name), []byte(b.text))
+		case b.info == "sh":
+			output = w.run(t, b.text)
+			executed++
+		case b.info == "sh background":
+			w.start(t, b.text)
+		case b.info == "text":
+			if got, want := withoutDates(output), withoutDates(b.text); got != want {
+				t.Errorf("the page shows\n%s\nand the command printed\n%s", want, got)
+			}
+		default:
+			t.Errorf("a block of the page is %q", b.info)
+		}
+	}
+	if executed != 4 {
+		t.Errorf("%d blocks of commands were executed, want 4", executed)
+	}
+}
+
+// withoutDates returns an output without what differs each time: dates, and spaces at the ends
+// of lines.
+func withoutDates(output string) string {
+	output = regexp.MustCompile(`(?m)^(Date|Idempotency-Expires): .*$`).ReplaceAllString(output, "$1: …")
+	return strings.TrimSpace(strings.ReplaceAll(output, "\r", ""))
+}
+
+// walk is a reader's shell.
+type walk struct {
+	root, dir string // dir is the current directory
+	address   string // of the service
+	env       []string
+}
+
+func newWalk(t *testing.T) *walk {
+	t.Helper()
+	for _, tool := range []string{"curl", "go"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("NOT TESTED: the commands of the page need %s", tool)
+		}
+	}
+	repository, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, address := t.TempDir(), freeAddress(t)
+	return &walk{
+		root: root, dir: root, address: address,
+		env: append(os.Environ(), "SOURCE="+repository, "DATABASE_URL="+testdb.URL(t)),
+	}
+}
+
+// freeAddress returns an address of this machine that is free now.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+// run executes commands in the current directory, and returns what they print.
+func (w *walk) run(t *testing.T, commands string) string {
+	t.Helper()
+	pwd := filepath.Join(w.root, "pwd")
+	cmd := w.command(t, "set -e\n"+commands+"\npwd > '"+pwd+"'")
+	var out, errors bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errors
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s\n%v\n%s%s", commands, err, out.String(), errors.String())
+	}
+	w.dir = strings.TrimSpace(string(mustRead(t, pwd)))
+	return out.String()
+}
+
+func (w *walk) command(t *testing.T, commands string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", commands)
+	cmd.Dir, cmd.Env = w.dir, w.env
+	return cmd
+}
+
+// start runs commands until the test ends, and waits until they serve the address.
+func (w *walk) start(t *testing.T, commands string) {
+	t.Helper()
+	cmd := w.command(t, commands)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go run starts the service as its child
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait() // the error is that it was killed
+	})
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		conn, err := net.Dial("tcp", w.address)
+		if err == nil {
+			_ = conn.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s does not serve %s:\n%s", commands, w.address, out.String())
+		}
+	}
+}
+
+func mustRead(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func mustWrite(t *testing.T, name string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
