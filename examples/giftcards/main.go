@@ -1,16 +1,16 @@
-// Command giftcards is a small second service on the idempotency guard: customers redeem
-// gift cards and top them up, and a retry never does so twice. It adds three things to the idempotency
-// package: HTTP (guard.go), PostgreSQL (store.go, cleanup.go) and its business (main.go).
-// docs/copy.md copies it step by step.
+// Command giftcards is a small service on the guard of kit/guard: customers redeem gift
+// cards and top them up, and a retry never does so twice. One route has a handler of
+// net/http, the other one a function that decodes a command and one that executes it.
 //
-// It needs PostgreSQL: DATABASE_URL=postgres://… go run ./examples/giftcards
+// It needs PostgreSQL: DATABASE_URL=postgres://… go run ./examples/giftcards. With -sql it
+// uses database/sql in place of pgx.
 package main
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -18,10 +18,13 @@ import (
 	"os/signal"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"example.com/orders/kit/guard"
+	"example.com/orders/kit/guard/httpguard"
+	"example.com/orders/kit/guard/pgxstore"
+	"example.com/orders/kit/guard/sqlstore"
 )
 
 // schema has the gift cards and their entries: redemptions are negative. The unique index is
@@ -42,8 +45,10 @@ CREATE TABLE IF NOT EXISTS entry (
 INSERT INTO giftcard VALUES ('WELCOME-50', 5000) ON CONFLICT DO NOTHING`
 
 func main() {
+	useSQL := flag.Bool("sql", false, "use database/sql in place of pgx")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Getenv)
+	err := run(ctx, os.Getenv, *useSQL)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "giftcards:", err)
@@ -51,7 +56,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, getenv func(string) string) error {
+func run(ctx context.Context, getenv func(string) string, useSQL bool) error {
 	url := getenv("DATABASE_URL")
 	if url == "" {
 		return errors.New("DATABASE_URL is not set")
@@ -62,11 +67,11 @@ func run(ctx context.Context, getenv func(string) string) error {
 		return err
 	}
 	defer pool.Close()
-	handler, err := newHandler(ctx, pool)
+	open := map[bool]func(*pgxpool.Pool) shop{false: onPgx, true: onSQL}[useSQL]
+	handler, err := newHandler(ctx, pool, open(pool))
 	if err != nil {
 		return err
 	}
-	go store{pool}.keepClean(ctx, time.Hour)
 	server := &http.Server{Addr: addr, Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	context.AfterFunc(ctx, func() { _ = server.Shutdown(context.WithoutCancel(ctx)) })
 	fmt.Println("try: curl -i -X POST http://" + addr + "/giftcards/WELCOME-50/redemptions" +
@@ -77,96 +82,50 @@ func run(ctx context.Context, getenv func(string) string) error {
 	return nil
 }
 
-// newHandler creates the tables and returns the service.
-func newHandler(ctx context.Context, pool *pgxpool.Pool) (http.Handler, error) {
-	if _, err := pool.Exec(ctx, recordSchema+schema); err != nil {
+// shop is the business on a store. A service has one of the two.
+type shop struct {
+	store interface {
+		guard.Store
+		Check(ctx context.Context) error
+		KeepClean(ctx context.Context, every time.Duration)
+	}
+	// row executes a statement in the transaction of the command.
+	row func(ctx context.Context, sql string, args ...any) row
+}
+
+type row interface{ Scan(dest ...any) error }
+
+func onPgx(pool *pgxpool.Pool) shop {
+	return shop{pgxstore.New(pool), func(ctx context.Context, sql string, args ...any) row {
+		return pgxstore.Tx(ctx).QueryRow(ctx, sql, args...)
+	}}
+}
+
+func onSQL(pool *pgxpool.Pool) shop {
+	return shop{sqlstore.New(stdlib.OpenDBFromPool(pool)), func(ctx context.Context, sql string, args ...any) row {
+		return sqlstore.Tx(ctx).QueryRowContext(ctx, sql, args...)
+	}}
+}
+
+// newHandler creates the tables and returns the service. Expired records are deleted until
+// ctx ends.
+func newHandler(ctx context.Context, pool *pgxpool.Pool, s shop) (http.Handler, error) {
+	if _, err := pool.Exec(ctx, pgxstore.Schema("idempotency_record")+schema); err != nil {
 		return nil, fmt.Errorf("create the tables: %w", err)
 	}
-	g := front{
-		Guard:   guard.Guard{Store: store{pool}, Wait: 5 * time.Second, Timeout: 10 * time.Second},
-		newKeys: &keyLimit{perMinute: 600},
-		observe: func(operation, outcome string, took time.Duration) {
-			slog.Info("guarded", "operation", operation, "outcome", outcome, "took", took)
+	if err := s.store.Check(ctx); err != nil {
+		return nil, err
+	}
+	go s.store.KeepClean(ctx, time.Hour)
+	once := httpguard.New(httpguard.Config{
+		Store: s.store,
+		Scope: func(r *http.Request) guard.Scope { return guard.NewScope(customerOf(r)) },
+		Done: func(_ *http.Request, o httpguard.Outcome) {
+			slog.Info("guarded", "operation", o.Operation, "outcome", o.Code, "took", o.Took)
 		},
-	}
+	})
 	mux := http.NewServeMux()
-	mux.Handle("POST /giftcards/{code}/redemptions", guarded(g, "redeem", decodeAmount, redeem))
-	mux.Handle("POST /giftcards/{code}/top-ups", guarded(g, "topUp", decodeAmount, topUp))
+	mux.Handle("POST /giftcards/{code}/redemptions", httpguard.Handle(once, "redeem", decodeAmount, s.redeem))
+	mux.Handle("POST /giftcards/{code}/top-ups", once.Middleware(http.HandlerFunc(s.topUp)))
 	return mux, nil
-}
-
-// authenticate returns the customer of the request token. A real service verifies a signed
-// token here. Keys must belong to the authenticated principal, never to a claimed one.
-func authenticate(r *http.Request) (customer string, ok bool) {
-	customer, ok = map[string]string{"Bearer alice-token": "alice", "Bearer bob-token": "bob"}[r.Header.Get("Authorization")]
-	return customer, ok
-}
-
-// amountCommand asks to redeem an amount of a gift card, or to add it.
-type amountCommand struct {
-	Code        string `json:"code"`
-	AmountCents int64  `json:"amount_cents"`
-}
-
-type entry struct {
-	ID             int64 `json:"id"`
-	AmountCents    int64 `json:"amount_cents"`
-	RemainingCents int64 `json:"remaining_cents"`
-}
-
-// maxCents bounds an amount: a million.
-const maxCents = 100_000_000
-
-func decodeAmount(r *http.Request, body []byte) (amountCommand, error) {
-	var cmd amountCommand
-	if err := json.Unmarshal(body, &cmd); err != nil {
-		return cmd, err
-	}
-	if cmd.AmountCents <= 0 || cmd.AmountCents > maxCents {
-		return cmd, errors.New("amount_cents must be positive, and at most a million")
-	}
-	cmd.Code = r.PathValue("code")
-	return cmd, nil
-}
-
-func redeem(ctx context.Context, customer, key string, cmd amountCommand) (reply, error) {
-	m, err := addEntry(ctx, customer, key, cmd.Code, -cmd.AmountCents)
-	m.AmountCents = cmd.AmountCents
-	return reply{Status: http.StatusCreated, Body: m}, err
-}
-
-func topUp(ctx context.Context, customer, key string, cmd amountCommand) (reply, error) {
-	m, err := addEntry(ctx, customer, key, cmd.Code, cmd.AmountCents)
-	return reply{Status: http.StatusOK, Body: m}, err
-}
-
-// addEntry adds an amount to the card, once per key. It locks the card first, so that two
-// entries never see the same amount.
-func addEntry(ctx context.Context, customer, key, code string, cents int64) (e entry, err error) {
-	tx := txOf(ctx)
-	err = tx.QueryRow(ctx, "SELECT remaining_cents FROM giftcard WHERE code = $1 FOR UPDATE", code).Scan(&e.RemainingCents)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return e, refusal{http.StatusUnprocessableEntity, "unknown_giftcard"}
-	}
-	if err != nil {
-		return e, err
-	}
-	err = tx.QueryRow(ctx, "SELECT id, amount_cents FROM entry WHERE code = $1 AND customer = $2 AND key = $3",
-		code, customer, key).Scan(&e.ID, &e.AmountCents)
-	if err == nil && e.AmountCents != cents {
-		return e, guard.ErrKeyReused // not stored: the key belongs to the other request
-	}
-	if !errors.Is(err, pgx.ErrNoRows) { // entered before, under a record that has expired
-		return e, err
-	}
-	e.AmountCents, e.RemainingCents = cents, e.RemainingCents+cents
-	if e.RemainingCents < 0 {
-		return e, refusal{http.StatusPaymentRequired, "giftcard_exhausted"}
-	}
-	if _, err := tx.Exec(ctx, "UPDATE giftcard SET remaining_cents = $2 WHERE code = $1", code, e.RemainingCents); err != nil {
-		return e, err
-	}
-	err = tx.QueryRow(ctx, "INSERT INTO entry (code, customer, amount_cents, key) VALUES ($1, $2, $3, $4) RETURNING id",
-		code, customer, cents, key).Scan(&e.ID)
-	return e, err
 }

@@ -109,5 +109,5 @@ func breakTable(t *testing.T, pool *pgxpool.Pool, table string) (repair func()) 
 // expireRecords makes all records expire.
 func expireRecords(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
-	mustExec(t, pool, "UPDATE "+table+" SET expires_at = now() - interval '1 second'")
+	mustExec(t, pool, "UPDATE idempotency_record SET expires_at = now() - interval '1 second'")
 }

@@ -18,10 +18,10 @@ type service struct {
 	pool *pgxpool.Pool
 }
 
-func newService(t *testing.T) service {
+func newService(t *testing.T, open func(*pgxpool.Pool) shop) service {
 	t.Helper()
 	pool := newPool(t)
-	handler, err := newHandler(t.Context(), pool)
+	handler, err := newHandler(t.Context(), pool, open(pool))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,21 +32,25 @@ func newService(t *testing.T) service {
 
 func TestRoute(t *testing.T) {
 	t.Parallel()
-	for _, route := range []string{"redemptions", "top-ups"} {
-		t.Run(route, func(t *testing.T) {
-			t.Parallel()
-			routetest.Run(t, func(t *testing.T) routetest.Route {
-				t.Helper()
-				return newRoute(t, route)
+	for driver, open := range drivers {
+		for _, route := range []string{"redemptions", "top-ups"} {
+			t.Run(route+" "+driver, func(t *testing.T) {
+				t.Parallel()
+				routetest.Run(t, func(t *testing.T) routetest.Route {
+					t.Helper()
+					return newRoute(t, open, route)
+				})
 			})
-		})
+		}
 	}
 }
 
+var drivers = map[string]func(*pgxpool.Pool) shop{"pgx": onPgx, "sql": onSQL}
+
 // newRoute describes a route on an empty database.
-func newRoute(t *testing.T, route string) routetest.Route {
+func newRoute(t *testing.T, open func(*pgxpool.Pool) shop, route string) routetest.Route {
 	t.Helper()
-	s := newService(t)
+	s := newService(t, open)
 	mustExec(t, s.pool, "INSERT INTO giftcard VALUES ('WELCOME-51', 5000)")
 	request := func(code, route, body string) routetest.Request {
 		return routetest.Request{Method: http.MethodPost, Path: "/giftcards/" + code + "/" + route, Body: body}
@@ -76,7 +80,7 @@ func newRoute(t *testing.T, route string) routetest.Route {
 		},
 		FailRecord: func(t *testing.T) func() {
 			t.Helper()
-			return breakTable(t, s.pool, table)
+			return breakTable(t, s.pool, "idempotency_record")
 		},
 		Expire: func(t *testing.T) {
 			t.Helper()
@@ -88,7 +92,7 @@ func newRoute(t *testing.T, route string) routetest.Route {
 // A redemption that the card cannot pay changes nothing, and a top-up pays for the next one.
 func TestGiftCard_PaysWhatItHolds(t *testing.T) {
 	t.Parallel()
-	s := newService(t)
+	s := newService(t, onPgx)
 	for _, step := range []struct {
 		path, body string
 		status     int

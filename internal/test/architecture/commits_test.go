@@ -21,8 +21,6 @@ var opensTransactions = []string{"Begin", "BeginFunc", "BeginTx", "BeginTxFunc",
 // well: it begins and ends jobs, which only repeats a job if a failover undoes it.
 var otherCommits = map[string]string{
 	"migrations/repair.go":                 "rolls back",
-	"examples/giftcards/store.go":          "an example of a store for one server",
-	"examples/giftcards/store_sql.go":      "an example of a store for one server",
 	"kit/guard/internal/postgres/check.go": "reads",
 	"kit/guard/internal/postgres/clean.go": "a lost clean-up is repeated",
 	"kit/guard/internal/postgres/store.go": "a failed COMMIT is an unknown outcome, which a replay confirms",
