@@ -29,7 +29,7 @@ import (
 	"example.com/orders/kit/guard/internal/postgres"
 )
 
-// Store implements [guard.Store].
+// Store implements [guard.LookupStore].
 type Store struct{ store postgres.Store }
 
 // An Option changes a store.
@@ -68,6 +68,11 @@ func (s *Store) Check(ctx context.Context) error { return s.store.Check(ctx) }
 // transaction loses a race: SQLSTATE 40P01 or 40001.
 func (s *Store) Execute(ctx context.Context, claim guard.Claim, run guard.Command) (guard.Record, bool, error) {
 	return s.store.Execute(ctx, claim, run)
+}
+
+// Lookup implements [guard.LookupStore], for a route such as GET /idempotency-keys/{key}.
+func (s *Store) Lookup(ctx context.Context, id guard.ID) (guard.Record, bool, error) {
+	return s.store.Lookup(ctx, id)
 }
 
 // Clean deletes all expired records, in batches of 1000, and returns their number. An

@@ -26,7 +26,7 @@ type Tx interface {
 	Rollback(ctx context.Context) error
 }
 
-// Store implements [guard.Store].
+// Store implements [guard.LookupStore].
 type Store struct {
 	DB    DB
 	Table Table
@@ -49,6 +49,12 @@ type (
 		fingerprint []byte
 	}
 )
+
+// complete returns the record with its fingerprint.
+func (f *found) complete() guard.Record {
+	f.record.Fingerprint = guard.Fingerprint(f.fingerprint)
+	return f.record
+}
 
 // Execute claims the key, runs the command and stores the result in one transaction. A
 // transaction that loses a race begins again. A failed COMMIT is never repeated, whatever
@@ -109,12 +115,35 @@ func (s *Store) claim(ctx context.Context, tx Tx, c guard.Claim) (guard.Record, 
 	case claim.isolation != readCommitted:
 		return guard.Record{}, false, errIsolation(claim.isolation)
 	case !look.NoRow:
-		stored.record.Fingerprint = guard.Fingerprint(stored.fingerprint)
-		return stored.record, true, s.confirm(ctx, tx)
+		return stored.complete(), true, s.confirm(ctx, tx)
 	case !claim.locked:
 		return guard.Record{}, false, guard.ErrInProgress
 	}
 	return guard.Record{CreatedAt: claim.now}, false, nil
+}
+
+// Lookup returns the record of a key, or [guard.ErrInProgress] while a transaction holds
+// the key and there is none.
+func (s *Store) Lookup(ctx context.Context, id guard.ID) (guard.Record, bool, error) {
+	tx, err := s.DB.Begin(ctx)
+	if err != nil {
+		return guard.Record{}, false, fmt.Errorf("begin: %w", err)
+	}
+	defer tx.Rollback(ctx) //nolint:errcheck // it has only read
+	var held bool
+	var stored found
+	// First the lock and then the record, so that no transaction that ends meanwhile is missed.
+	look := s.Table.find(id, &stored)
+	if err := tx.Send(ctx, s.Table.held(id, &held), look); err != nil {
+		return guard.Record{}, false, fmt.Errorf("look the key up: %w", err)
+	}
+	switch {
+	case !look.NoRow:
+		return stored.complete(), true, nil
+	case held:
+		return guard.Record{}, false, guard.ErrInProgress
+	}
+	return guard.Record{}, false, nil
 }
 
 const readCommitted = "read committed"

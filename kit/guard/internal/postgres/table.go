@@ -83,6 +83,18 @@ func (t Table) claim(id guard.ID, c *claimed) *Statement {
 	}
 }
 
+// held looks whether a transaction holds the lock of a key. It does not try to lock it: a
+// first request that came meanwhile would be told that it is the second.
+func (t Table) held(id guard.ID, held *bool) *Statement {
+	lock := uint64(t.lockID(id))
+	return &Statement{
+		SQL: `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = $1::bigint::oid
+			AND objid = $2::bigint::oid AND objsubid = 1
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`,
+		Args: []any{int64(lock >> 32), int64(lock & (1<<32 - 1))}, Into: []any{held},
+	}
+}
+
 // find loads a record, unless it has expired by the clock of the database.
 func (t Table) find(id guard.ID, f *found) *Statement {
 	r := &f.record
