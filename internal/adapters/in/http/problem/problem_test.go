@@ -20,6 +20,7 @@ import (
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
 	"example.com/orders/kit/guard"
+	"example.com/orders/kit/guard/httpguard"
 )
 
 // The contract lists every code and shows it in an example.
@@ -40,6 +41,17 @@ func TestProblemKinds_AgreeWithTheContract(t *testing.T) {
 			if !ok || example[name] != value {
 				t.Errorf("%s: the contract says %s %v, the table %v", code, name, example[name], value)
 			}
+		}
+	}
+}
+
+// The service stores what a guarded handler of anybody may store.
+func TestProblem_IsFinalWithTheStatusesOfTheLibrary(t *testing.T) {
+	t.Parallel()
+	for code, k := range kinds {
+		kept, withEffect := httpguard.Kept(k.status)
+		if final := (&Problem{Code: code}).IsFinal(); final && (!kept || withEffect) {
+			t.Errorf("%s is stored with status %d, which the library does not keep", code, k.status)
 		}
 	}
 }
