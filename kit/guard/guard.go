@@ -1,6 +1,6 @@
-// Package guard is the AUTH-19 engine: a request that carries an Idempotency-Key takes
-// effect exactly once, however the client, the network, a replica or the database fails.
-// It claims the key, runs the command and stores the response in one commit.
+// Package guard lets a request with an Idempotency-Key take effect exactly once, however
+// the client, the network, a replica or the database fails: it claims the key, runs the
+// command and stores the response in one commit.
 //
 // A service uses it through the packages around it:
 //
@@ -38,10 +38,11 @@ var (
 	ErrOutcomeUnknown = errors.New("the outcome of the commit is unknown")
 )
 
-// Guard runs each command once per key.
+// Guard runs each command once per key. It needs a Store and a Timeout.
 type Guard struct {
 	Store Store
-	// Wait is how long a duplicate waits for the first request to end.
+	// Wait is how long a duplicate waits for the first request to end. Without it, the
+	// answer to a duplicate is [ErrInProgress] at once.
 	Wait time.Duration
 	// Timeout bounds an accepted request's work, in place of the client's patience.
 	Timeout time.Duration

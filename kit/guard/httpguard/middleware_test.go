@@ -147,6 +147,7 @@ func TestMiddleware_RollsAPanicBack(t *testing.T) {
 	for name, handler := range map[string]http.HandlerFunc{
 		"a bug":            func(http.ResponseWriter, *http.Request) { panic("a bug") },
 		"an invalid state": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(0) },
+		"a second guard":   newApp(created).handler.ServeHTTP,
 	} {
 		var codes []string
 		a := newApp(func(w http.ResponseWriter, r *http.Request) {

@@ -82,7 +82,7 @@ func (g *Guard) drop(h *response, r *http.Request) {
 			continue
 		}
 		if _, known := g.dropped.LoadOrStore(name, true); !known {
-			g.cfg.Log.WarnContext(r.Context(), "a guarded response lost a header, which a retry would lack", "header", name, "path", r.URL.Path)
+			g.cfg.Log.WarnContext(r.Context(), "a guarded response lost a header, which a retry would lack", "header", name, "route", r.Pattern)
 		}
 	}
 }

@@ -16,6 +16,9 @@ type command func(held *response, r *http.Request) error
 
 // serve answers a guarded request. begin decodes it, before the key is claimed.
 func (g *Guard) serve(w http.ResponseWriter, r *http.Request, operation string, begin func(*http.Request) (command, error)) {
+	if r.Context().Value(heldKey{}) != nil {
+		panic("httpguard: the route is guarded twice, and would wait for itself")
+	}
 	arrived, out := time.Now(), Outcome{Operation: operation, Code: "panic"}
 	defer func() {
 		out.Took = time.Since(arrived)

@@ -5,7 +5,7 @@
 // the record, and a write by another connection would not be exactly once.
 //
 // A request costs two round trips more than the handler in a transaction of its own: one
-// claims the key and looks it up, one stores the record. A replay costs two.
+// claims the key and looks it up, one stores the record. A replay makes three in all.
 //
 // # PostgreSQL
 //

@@ -7,8 +7,9 @@
 // the record, and a write by another connection would not be exactly once. An ORM needs a
 // session on that transaction.
 //
-// A request costs four statements more than the handler in a transaction of its own. What
-// the package documentation of pgxstore says about PostgreSQL holds here as well.
+// A request costs four round trips more than the handler in a transaction of its own:
+// claim, look-up, savepoint and record. What the documentation of pgxstore says about
+// PostgreSQL holds here as well.
 package sqlstore
 
 import (

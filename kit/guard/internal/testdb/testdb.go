@@ -17,7 +17,7 @@ import (
 // New returns a pool on an empty database, which is dropped when the test ends. A schema
 // would not do, because the advisory locks of a database are common to its schemas.
 // change may change how the pool connects.
-func New(t *testing.T, change ...func(*pgxpool.Config)) *pgxpool.Pool {
+func New(t testing.TB, change ...func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
 	cfg, err := pgxpool.ParseConfig(URL(t))
 	if err != nil {
@@ -31,7 +31,7 @@ func New(t *testing.T, change ...func(*pgxpool.Config)) *pgxpool.Pool {
 }
 
 // Open returns a pool that is closed when the test ends.
-func Open(t *testing.T, cfg *pgxpool.Config) *pgxpool.Pool {
+func Open(t testing.TB, cfg *pgxpool.Config) *pgxpool.Pool {
 	t.Helper()
 	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
 	if err != nil {
@@ -42,7 +42,7 @@ func Open(t *testing.T, cfg *pgxpool.Config) *pgxpool.Pool {
 }
 
 // URL returns the URL of an empty database, which is dropped when the test ends.
-func URL(t *testing.T) string {
+func URL(t testing.TB) string {
 	t.Helper()
 	server := cmp.Or(os.Getenv("ORDERS_TEST_POSTGRES_URL"), os.Getenv("DATABASE_URL"))
 	if server == "" {
@@ -59,7 +59,7 @@ func URL(t *testing.T) string {
 	return u.String()
 }
 
-func administer(t *testing.T, server, statement string) {
+func administer(t testing.TB, server, statement string) {
 	t.Helper()
 	ctx := context.Background() // the test may have ended
 	conn, err := pgx.Connect(ctx, server)
@@ -73,7 +73,7 @@ func administer(t *testing.T, server, statement string) {
 }
 
 // Exec executes statements.
-func Exec(t *testing.T, pool *pgxpool.Pool, sql string) {
+func Exec(t testing.TB, pool *pgxpool.Pool, sql string) {
 	t.Helper()
 	if _, err := pool.Exec(t.Context(), sql); err != nil {
 		t.Fatalf("%s: %v", sql, err)
@@ -81,7 +81,7 @@ func Exec(t *testing.T, pool *pgxpool.Pool, sql string) {
 }
 
 // Count returns the number that a query selects.
-func Count(t *testing.T, pool *pgxpool.Pool, sql string) (n int) {
+func Count(t testing.TB, pool *pgxpool.Pool, sql string) (n int) {
 	t.Helper()
 	if err := pool.QueryRow(t.Context(), sql).Scan(&n); err != nil {
 		t.Fatalf("%s: %v", sql, err)
