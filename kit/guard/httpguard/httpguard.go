@@ -132,8 +132,8 @@ func New(cfg Config) *Guard {
 }
 
 // Middleware returns a handler that requires a key and guards next. It guards every
-// request that it gets. Put it around routes that change something, inside of
-// authentication and of everything that sets headers.
+// request that it gets. Put it around routes that change something: inside of
+// authentication and of what sets headers, and outside of what reads the body.
 //
 // It works with every router that takes middleware of net/http and whose handlers can be
 // called twice for one request. The operation is the pattern of the route, or method and

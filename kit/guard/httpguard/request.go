@@ -30,11 +30,17 @@ func (g *Guard) read(w http.ResponseWriter, r *http.Request, operation string) (
 	if err != nil {
 		return guard.Request{}, nil, errUnreadable
 	}
+	if r.ContentLength > int64(len(body)) {
+		return guard.Request{}, nil, errBodyRead
+	}
 	return guard.Request{
 		ID: guard.ID{Scope: scope, Key: key}, Operation: operation,
 		Content: guard.NewContent(r.Method, r.URL, canonical(body)),
 	}, body, nil
 }
+
+// errBodyRead: without the body, two requests would mean the same.
+var errBodyRead = errors.New("the body was read before the guard, by a handler around it")
 
 // withBody returns a copy of the request for one run of the handler, which may change it.
 func withBody(ctx context.Context, r *http.Request, body []byte) *http.Request {

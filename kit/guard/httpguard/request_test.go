@@ -82,6 +82,20 @@ func TestBody_IsReadBeforeTheKeyIsClaimed(t *testing.T) {
 	a.wantEffects(t, 1, 1)
 }
 
+// Two forms under one key would mean the same if another handler had read them.
+func TestBody_IsNotReadByAHandlerAroundTheGuard(t *testing.T) {
+	t.Parallel()
+	a := newApp(created)
+	r := request(t, "key-1", "cents=1000")
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	_ = r.ParseForm()
+	want(t, a.serve(r), http.StatusInternalServerError, "internal", false)
+	a.wantEffects(t, 0, 0)
+	if !strings.Contains(a.log.String(), "read before the guard") {
+		t.Errorf("the log says %q", a.log)
+	}
+}
+
 func TestKey_IsRequired(t *testing.T) {
 	t.Parallel()
 	a := newApp(created)
