@@ -1,0 +1,144 @@
+package examples
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/orders/kit/guard"
+	"example.com/orders/kit/guard/httpguard"
+	"example.com/orders/kit/guard/internal/testdb"
+	"example.com/orders/kit/guard/pgxstore"
+	"example.com/orders/kit/guard/routetest"
+)
+
+// bank transfers money, once for each key.
+type bank struct {
+	// pay stores a transfer, or finds that of an earlier request with the key.
+	pay func(ctx context.Context, t transfer) (id int, err error)
+	// before, if not nil, is called first. Its error is that of the transfer.
+	before func(*http.Request) error
+}
+
+type transfer struct {
+	Account, Principal, Key string
+	Cents                   int
+}
+
+func principal(r *http.Request) string { return r.Header.Get("Principal") }
+
+func newGuard(store guard.Store) *httpguard.Guard {
+	return httpguard.New(httpguard.Config{
+		Store: store, Scope: func(r *http.Request) guard.Scope { return guard.NewScope(principal(r)) },
+	})
+}
+
+// transfer reads the request and pays.
+func (b bank) transfer(r *http.Request, account string) (id int, err error) {
+	if b.before != nil {
+		if err := b.before(r); err != nil {
+			return 0, err
+		}
+	}
+	var body struct{ Cents int }
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		return 0, httpguard.Problem{Status: http.StatusBadRequest, Code: "invalid"}
+	}
+	return b.pay(r.Context(), transfer{account, principal(r), guard.KeyOf(r.Context()), body.Cents})
+}
+
+// serve is a handler of net/http, apart from the parameter of the path.
+func (b bank) serve(w http.ResponseWriter, r *http.Request, account string) {
+	id, err := b.transfer(r, account)
+	if err != nil {
+		httpguard.Fail(r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	_ = json.NewEncoder(w).Encode(map[string]int{"id": id}) // it is held back, so it cannot fail
+}
+
+var errNoAccount = httpguard.Problem{Status: http.StatusUnprocessableEntity, Code: "no_account"}
+
+// onPgx is a bank on the transaction of pgx.
+var onPgx = bank{pay: func(ctx context.Context, t transfer) (id int, err error) {
+	tx, cents := pgxstore.Tx(ctx), 0
+	err = tx.QueryRow(ctx, "SELECT 1 FROM account WHERE name = $1 FOR UPDATE", t.Account).Scan(&cents)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, errNoAccount
+	}
+	if err != nil {
+		return 0, err
+	}
+	err = tx.QueryRow(ctx, "SELECT id, cents FROM transfer WHERE account = $1 AND principal = $2 AND key = $3",
+		t.Account, t.Principal, t.Key).Scan(&id, &cents)
+	if err == nil && cents != t.Cents {
+		return 0, guard.ErrKeyReused
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		err = tx.QueryRow(ctx, "INSERT INTO transfer (account, principal, key, cents) VALUES ($1, $2, $3, $4) RETURNING id",
+			t.Account, t.Principal, t.Key, t.Cents).Scan(&id)
+	}
+	return id, err
+}}
+
+func newTables(t *testing.T) *pgxpool.Pool {
+	t.Helper()
+	pool := testdb.New(t)
+	testdb.Exec(t, pool, pgxstore.Schema("idempotency_record")+`
+		CREATE TABLE account (name text PRIMARY KEY);
+		CREATE TABLE transfer (id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY, account text NOT NULL REFERENCES account,
+			principal text NOT NULL, key text NOT NULL, cents bigint NOT NULL, UNIQUE (account, principal, key));
+		INSERT INTO account VALUES ('ann'), ('bob')`)
+	return pool
+}
+
+// send sends one request of alice.
+func send(t *testing.T, handler http.Handler, body string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/accounts/ann/transfers", strings.NewReader(body))
+	r.Header.Set("Principal", "alice")
+	r.Header.Set("Idempotency-Key", "key-1")
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	return w
+}
+
+// newRoute describes the route, served by two processes.
+func newRoute(t *testing.T, pool *pgxpool.Pool, build func(*pgxpool.Pool) http.Handler) routetest.Route {
+	t.Helper()
+	serve := func() string {
+		server := httptest.NewServer(build(testdb.Open(t, pool.Config())))
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	request := func(account, body string) routetest.Request {
+		return routetest.Request{Method: http.MethodPost, Path: "/accounts/" + account + "/transfers", Body: body}
+	}
+	return routetest.Route{
+		URL: serve(), Replica: serve(),
+		Request:   request("ann", `{"cents": 1000, "note": "rent"}`),
+		Others:    []routetest.Request{request("ann", `{"cents": 1001}`), request("bob", `{"cents": 1000, "note": "rent"}`)},
+		Refused:   request("nobody", `{"cents": 1000}`),
+		Principal: http.Header{"Principal": {"alice"}}, Peer: http.Header{"Principal": {"eve"}},
+		Effects: func(t *testing.T) int { t.Helper(); return testdb.Count(t, pool, "SELECT count(*) FROM transfer") },
+		Hold: func(t *testing.T) routetest.Hold {
+			t.Helper()
+			return testdb.Hold(t, pool, "SELECT FROM account FOR UPDATE")
+		},
+		Fail:       func(t *testing.T) func() { t.Helper(); return testdb.Break(t, pool, "transfer") },
+		FailRecord: func(t *testing.T) func() { t.Helper(); return testdb.Break(t, pool, "idempotency_record") },
+		Expire: func(t *testing.T) {
+			t.Helper()
+			testdb.Exec(t, pool, "UPDATE idempotency_record SET expires_at = now() - interval '1 second'")
+		},
+	}
+}
