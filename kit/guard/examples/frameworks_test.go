@@ -52,8 +52,8 @@ func onGorilla(b bank, once *httpguard.Guard) http.Handler {
 	return router
 }
 
-// Echo answers a returned error behind the middleware, where nothing has been written. So the
-// innermost middleware hands the error over.
+// Echo answers a returned error behind the middleware, where nothing has been written.
+// So the innermost middleware hands the error over.
 func onEcho(b bank, once *httpguard.Guard) http.Handler {
 	failing := func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {

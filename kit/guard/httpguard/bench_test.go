@@ -20,7 +20,7 @@ import (
 
 const insertTransfer = "INSERT INTO transfer (cents) VALUES (1000)"
 
-// BenchmarkHandler compares a handler in a transaction of its own, a guarded one, and its
+// BenchmarkHandler compares an unguarded handler in a transaction, a guarded one, and
 // replays, with 16 requests at a time on 16 connections.
 func BenchmarkHandler(b *testing.B) {
 	pool := testdb.New(b, func(c *pgxpool.Config) { c.MaxConns = 16 })

@@ -65,8 +65,8 @@ func ExampleHandle() {
 	// 402 {"type":"about:blank","title":"Payment Required","status":402,"code":"insufficient_funds"}
 }
 
-// A handler hands an error over, so that a lost race runs it again. Without an answer of
-// the handler, the guard writes one.
+// A handler hands an error over, so that a lost race runs it again. Without an answer
+// of the handler, the guard writes one.
 func ExampleFail() {
 	once := httpguard.New(httpguard.Config{Store: newStore(), Scope: principal}) // a service has pgxstore.New(pool)
 	runs := 0
@@ -84,7 +84,8 @@ func ExampleFail() {
 	// 201 run 2
 }
 
-// A quota of new keys, a log line for each request, and errors in the form of the service.
+// A quota of new keys, a log line for each request, and errors in the form of the
+// service.
 func ExampleConfig() {
 	used := map[guard.Scope]int{}
 	once := httpguard.New(httpguard.Config{

@@ -14,8 +14,8 @@ import (
 	"example.com/orders/kit/guard/httpguard"
 )
 
-// memory is a store whose commands have texts as effects. It runs a command again after an
-// error of lostRace, as a store does on a database.
+// memory is a store whose commands have texts as effects. It runs a command again after
+// an error of lostRace, as a store does on a database.
 type memory struct {
 	mu      sync.Mutex
 	records map[guard.ID]guard.Record

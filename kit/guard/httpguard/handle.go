@@ -7,7 +7,8 @@ import (
 	"net/http"
 )
 
-// Reply is the response of a command. Its status decides what is kept, as for a handler.
+// Reply is the response of a command. Its status decides what is kept, as for a
+// handler.
 type Reply struct {
 	Status int
 	// Location is the Location header, or "".
@@ -22,12 +23,12 @@ type Reply struct {
 // key free and opens no transaction. It is answered as the [Problem] that it is, and
 // otherwise with 400 and its text.
 //
-// run executes the command in the transaction of the claim, which the store finds in ctx,
-// and returns the reply. It may run more than once, so it does not change cmd. An error
-// that is a [Problem] is answered as such, and kept if its status says so: 402, 409 or
-// 422. Any other error rolls everything back. Return errors of the database as they are,
-// or wrapped, so that the store recognises a lost race. The error [guard.ErrKeyReused]
-// says that the key is beside another effect.
+// run executes the command in the transaction of the claim, which the store finds in
+// ctx, and returns the reply. It may run more than once, so it does not change cmd. An
+// error that is a [Problem] is answered as such, and kept if its status says so: 402,
+// 409 or 422. Any other error rolls everything back. Return errors of the database as
+// they are, or wrapped, so that the store recognises a lost race. The error
+// [guard.ErrKeyReused] says that the key is beside another effect.
 //
 // operation names the command for people who look a key up, such as "createTransfer".
 func Handle[C any](

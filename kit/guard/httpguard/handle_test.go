@@ -12,7 +12,8 @@ import (
 	"example.com/orders/kit/guard/httpguard"
 )
 
-// decodeText accepts a body that is not empty. "absent" names a resource that is not there.
+// decodeText accepts a body that is not empty. "absent" names a resource that is not
+// there.
 func decodeText(r *http.Request) (string, error) {
 	body, err := io.ReadAll(r.Body)
 	switch text := string(body); text {
@@ -44,8 +45,8 @@ func TestHandle_KeepsTheReplyWithTheEffect(t *testing.T) {
 	}
 }
 
-// An invalid request leaves the key to the next one, even with a status that is kept when a
-// command returns it.
+// An invalid request leaves the key to the next one, even with a status that is kept
+// when a command returns it.
 func TestHandle_DecodesBeforeTheKeyIsClaimed(t *testing.T) {
 	t.Parallel()
 	a := newTypedApp(func(context.Context, string) (httpguard.Reply, error) {

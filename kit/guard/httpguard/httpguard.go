@@ -10,8 +10,9 @@
 //		…
 //	}
 //
-// [Guard.Middleware] takes a handler as it is. [Handle] takes a function that decodes the
-// request and one that executes it, so that an invalid request opens no transaction.
+// [Guard.Middleware] takes a handler as it is. [Handle] takes a function that decodes
+// the request and one that executes it, so that an invalid request opens no
+// transaction.
 //
 // # What is kept
 //
@@ -20,17 +21,17 @@
 // else is rolled back and leaves the key free: the next request with the key runs the
 // handler. A handler that answers nothing has failed, and so has one that calls [Fail].
 //
-// Status, Content-Type, Location and body are kept, held back until the commit, and sent
-// to the first request and to every retry. Other headers of a kept response are dropped,
-// and the log says so once for each name: a retry would lack them. They belong in a
-// handler around the guard.
+// Status, Content-Type, Location and body are kept, held back until the commit, and
+// sent to the first request and to every retry. Other headers of a kept response are
+// dropped, and the log says so once for each name: a retry would lack them. They belong
+// in a handler around the guard.
 //
 // # What a handler must not do
 //
 // A handler may run more than once, after its transaction lost a race and was rolled
-// back. It works on that transaction and on nothing else: no call to another service, no
-// message, no second connection. It does not stream: a response is sent as a whole, so
-// Flush and Hijack of [http.ResponseController] return [http.ErrNotSupported]. It
+// back. It works on that transaction and on nothing else: no call to another service,
+// no message, no second connection. It does not stream: a response is sent as a whole,
+// so Flush and Hijack of [http.ResponseController] return [http.ErrNotSupported]. It
 // returns no secret, because a record keeps the response in plain text.
 package httpguard
 
@@ -47,7 +48,7 @@ import (
 // Config describes a guard. Store and Scope are required. The zero value of any other
 // field stands for its default.
 type Config struct {
-	// Store keeps the records: pgxstore.New or sqlstore.New, or a store of yours that
+	// Store keeps the records: pgxstore.New or sqlstore.New, or another store that
 	// passes the suite of package guardtest.
 	Store guard.Store
 	// Scope returns the owner of the request's key: the principal that has been
@@ -89,9 +90,9 @@ type Config struct {
 type Outcome struct {
 	// Operation is the name of the operation: that of [Handle], or the route's pattern.
 	Operation string
-	// Code is "done" for a success and "refused" for a refusal, "replayed" for both when
-	// they were replayed, and "undone" for a response that was not kept. Otherwise it is the
-	// code of the problem that was answered, or "panic".
+	// Code is "done" for a success and "refused" for a refusal, "replayed" for both
+	// when they were replayed, and "undone" for a response that was not kept. Otherwise
+	// it is the code of the problem that was answered, or "panic".
 	Code string
 	// Status is that of the response.
 	Status int
@@ -135,9 +136,9 @@ func New(cfg Config) *Guard {
 // request that it gets. Put it around routes that change something: inside of
 // authentication and of what sets headers, and outside of what reads the body.
 //
-// It works with every router that takes middleware of net/http and whose handlers can be
-// called twice for one request. The operation is the pattern of the route, or method and
-// path where the router sets no [http.Request.Pattern].
+// It works with every router that takes middleware of net/http and whose handlers can
+// be called twice for one request. The operation is the pattern of the route, or method
+// and path where the router sets no [http.Request.Pattern].
 func (g *Guard) Middleware(next http.Handler) http.Handler {
 	run := func(held *response, r *http.Request) error {
 		next.ServeHTTP(held, r)

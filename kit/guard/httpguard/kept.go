@@ -12,10 +12,10 @@ const (
 	ReplayedHeader = "Idempotent-Replayed"
 )
 
-// Kept reports whether a response with the status is stored and replayed, and whether the
-// effect is kept with it: a success (2xx) with the effect, a refusal (402, 409, 422)
-// without it. All others depend on the caller, on what exists or on luck, so keeping them
-// would make an accident permanent.
+// Kept reports whether a response with the status is stored and replayed, and whether
+// the effect is kept with it: a success (2xx) with the effect, a refusal (402, 409,
+// 422) without it. All others depend on the caller, on what exists or on luck, so
+// keeping them would make an accident permanent.
 func Kept(status int) (kept, withEffect bool) {
 	switch status {
 	case http.StatusPaymentRequired, http.StatusConflict, http.StatusUnprocessableEntity:

@@ -10,8 +10,8 @@ import (
 	"example.com/orders/kit/guard"
 )
 
-// Problem is a request that was not executed, and why. The guard answers its own problems
-// with [Config.Error], and those that a command returns as an error.
+// Problem is why a request was not executed. [Config.Error] writes the answer, for
+// problems of the guard and for those that a command returns as an error.
 type Problem struct {
 	Status int
 	// Code names the problem for programs, such as idempotency_key_reused.
@@ -70,7 +70,8 @@ var answers = []answer{
 	{context.DeadlineExceeded, Problem{http.StatusServiceUnavailable, "timeout", "Nothing was done. Send the same request again."}, true},
 }
 
-// problemOf returns the answer to an error. Only problems that clients can solve show it.
+// problemOf returns the answer to an error. Only problems that clients can solve show
+// it.
 func problemOf(err error) answer {
 	if p, ok := errors.AsType[Problem](err); ok {
 		return answer{err, p, false}

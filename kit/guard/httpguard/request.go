@@ -42,7 +42,8 @@ func (g *Guard) read(w http.ResponseWriter, r *http.Request, operation string) (
 // errBodyRead: without the body, two requests would mean the same.
 var errBodyRead = errors.New("the body was read before the guard, by a handler around it")
 
-// withBody returns a copy of the request for one run of the handler, which may change it.
+// withBody returns a copy of the request for one run of the handler, which may change
+// it.
 func withBody(ctx context.Context, r *http.Request, body []byte) *http.Request {
 	r = r.Clone(ctx)
 	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil

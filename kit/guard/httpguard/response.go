@@ -21,12 +21,13 @@ type response struct {
 
 type heldKey struct{}
 
-// Fail ends a handler like an error of a command that [Handle] executes: all that it wrote
-// to the database is rolled back, and the key is free. If err says that the transaction
-// lost a race, as a deadlock does, the handler runs again. A [Problem] is answered as such.
+// Fail ends a handler like an error of a command that [Handle] executes: all that it
+// wrote to the database is rolled back, and the key is free. If err says that the
+// transaction lost a race, as a deadlock does, the handler runs again. A [Problem] is
+// answered as such.
 //
-// After other errors, a response that the handler wrote is sent, if it is no success. If
-// there is none, the answer is the problem that err stands for.
+// After other errors, a response that the handler wrote is sent, if it is no success.
+// If there is none, the answer is the problem that err stands for.
 //
 // A handler that answers an error of the database with 500 needs no Fail. It misses the
 // second run only. Outside of a guarded route, Fail does nothing.

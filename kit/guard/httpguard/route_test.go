@@ -122,8 +122,8 @@ func (b bank) transfer(ctx context.Context, cmd transfer) (httpguard.Reply, erro
 	return httpguard.Reply{Status: http.StatusCreated, Location: fmt.Sprint("/transfers/", id), Body: map[string]int{"id": id}}, err
 }
 
-// TestRoute asks all questions of routetest about both forms, on both drivers and with a
-// second process.
+// TestRoute asks all questions of routetest about both forms, on both drivers and with
+// a second process.
 func TestRoute(t *testing.T) {
 	t.Parallel()
 	for driver, open := range banks {

@@ -46,8 +46,8 @@ func (g *Guard) serve(w http.ResponseWriter, r *http.Request, operation string, 
 	}
 }
 
-// execute reads the request, claims the key and runs the command, or returns the record of the
-// first request.
+// execute reads the request, claims the key and runs the command, or returns the record
+// of the first request.
 func (g *Guard) execute(
 	w http.ResponseWriter, r *http.Request, operation string, begin func(*http.Request) (command, error),
 ) (guard.Record, bool, error) {

@@ -1,19 +1,20 @@
 // Package pgxstore keeps the records of package guard in PostgreSQL, on a pool of pgx.
 //
-// Create the table with the statements of [Schema], in a migration or by hand. Writes that
-// belong to a command go through the transaction that [Tx] returns: it commits them with
-// the record, and a write by another connection would not be exactly once.
+// Create the table with the statements of [Schema], in a migration or by hand. Writes
+// that belong to a command go through the transaction that [Tx] returns: it commits
+// them with the record, and a write by another connection would not be exactly once.
 //
-// A request costs two round trips more than the handler in a transaction of its own: one
-// claims the key and looks it up, one stores the record. A replay makes three in all.
+// A guarded request makes two round trips more than an unguarded handler in a
+// transaction: one claims the key and looks it up, one stores the record. A replay makes
+// three in all.
 //
 // # PostgreSQL
 //
-// The store needs transactions in READ COMMITTED, and says so if the pool, the role or the
-// database is set to another level. Keys are locked with pg_try_advisory_xact_lock, by a
-// 64-bit hash. Poolers in transaction mode work, with default_query_exec_mode=exec in the
-// URL of the database. With an asynchronous standby, a failover loses effect and record
-// together; with a synchronous one, use [ConfirmReplays].
+// The store needs transactions in READ COMMITTED, and says so if the pool, the role or
+// the database is set to another level. Keys are locked with pg_try_advisory_xact_lock,
+// by a 64-bit hash. Poolers in transaction mode work, with default_query_exec_mode=exec
+// in the URL of the database. With an asynchronous standby, a failover loses effect and
+// record together; with a synchronous one, use [ConfirmReplays].
 package pgxstore
 
 import (
@@ -35,14 +36,14 @@ type Store struct{ store postgres.Store }
 // An Option changes a store.
 type Option func(*Store)
 
-// Table names the table of the records: idempotency_record by default. The name may begin
-// with a schema, and is in lower case.
+// Table names the table of the records: idempotency_record by default. The name may
+// begin with a schema, and is in lower case.
 func Table(name string) Option {
 	return func(s *Store) { s.store.Table = postgres.NewTable(name) }
 }
 
-// ConfirmReplays lets a replay wait until the record has reached the synchronous standbys,
-// as a commit does. A first request may have been cut off while it waited.
+// ConfirmReplays lets a replay wait until the record has reached the synchronous
+// standbys, as a commit does. A first request may have been cut off while it waited.
 func ConfirmReplays() Option {
 	return func(s *Store) { s.store.Confirm = true }
 }
@@ -56,12 +57,13 @@ func New(pool *pgxpool.Pool, options ...Option) *Store {
 	return s
 }
 
-// Schema returns the statements that create the table and its index, for a migration. The
-// name of the table is idempotency_record, unless [Table] says otherwise.
+// Schema returns the statements that create the table and its index, for a migration.
+// The name of the table is idempotency_record, unless [Table] says otherwise.
 func Schema(table string) string { return postgres.NewTable(table).Schema() }
 
-// Check returns an error that names everything that is missing: the table, its columns and
-// key, privileges of the role, the isolation level. Call it when the service starts.
+// Check returns an error that names everything that is missing: the table, its columns
+// and key, privileges of the role, the isolation level. Call it when the service
+// starts.
 func (s *Store) Check(ctx context.Context) error { return s.store.Check(ctx) }
 
 // Execute implements [guard.Store]. It runs the command up to five times, if the
@@ -70,7 +72,8 @@ func (s *Store) Execute(ctx context.Context, claim guard.Claim, run guard.Comman
 	return s.store.Execute(ctx, claim, run)
 }
 
-// Lookup implements [guard.LookupStore], for a route such as GET /idempotency-keys/{key}.
+// Lookup implements [guard.LookupStore], for a route such as GET
+// /idempotency-keys/{key}.
 func (s *Store) Lookup(ctx context.Context, id guard.ID) (guard.Record, bool, error) {
 	return s.store.Lookup(ctx, id)
 }
@@ -79,15 +82,15 @@ func (s *Store) Lookup(ctx context.Context, id guard.ID) (guard.Record, bool, er
 // expired record counts as absent, so a late clean-up only costs space.
 func (s *Store) Clean(ctx context.Context) (int64, error) { return s.store.Clean(ctx) }
 
-// KeepClean calls [Store.Clean] now and then every interval, until ctx ends, and logs what
-// fails. All processes of a service may do so at once.
+// KeepClean calls [Store.Clean] now and then every interval, until ctx ends, and logs
+// what fails. All processes of a service may do so at once.
 func (s *Store) KeepClean(ctx context.Context, every time.Duration) { s.store.KeepClean(ctx, every) }
 
 type txKey struct{}
 
 // Tx returns the transaction of the command that runs in ctx. The guard ends it: its
-// Commit and Rollback only return an error. Begin sets a savepoint. With sqlc, pass it to
-// Queries.WithTx.
+// Commit and Rollback only return an error. Begin sets a savepoint. With sqlc, pass it
+// to Queries.WithTx.
 //
 // Tx panics outside of a command, because a write without the guard would be a mistake.
 func Tx(ctx context.Context) pgx.Tx {

@@ -94,8 +94,8 @@ func TestConfirmReplays_CommitsReplays(t *testing.T) {
 	}
 }
 
-// A handler that was written for a transaction of its own ends it. It learns that the guard
-// does that, before something commits without a record.
+// A handler that was written for a transaction of its own ends it. It learns that the
+// guard does that, before something commits without a record.
 func TestTx_LeavesTheEndToTheGuard(t *testing.T) {
 	t.Parallel()
 	s, pool, _ := newStore(t)

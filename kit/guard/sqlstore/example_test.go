@@ -14,8 +14,8 @@ import (
 	"example.com/orders/kit/guard/sqlstore"
 )
 
-// The handler writes to the transaction that claims the key and stores the response. An ORM
-// gets a session on it.
+// The handler writes to the transaction that claims the key and stores the response. An
+// ORM gets a session on it.
 func Example() {
 	db, err := sql.Open("pgx", os.Getenv("DATABASE_URL"))
 	if err != nil {

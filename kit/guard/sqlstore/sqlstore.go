@@ -1,14 +1,14 @@
-// Package sqlstore keeps the records of package guard in PostgreSQL, on database/sql. It
-// works with every driver whose errors have a method SQLState, as those of pgx and lib/pq
-// do.
+// Package sqlstore keeps the records of package guard in PostgreSQL, on database/sql.
+// It works with every driver whose errors have a method SQLState, as those of pgx and
+// lib/pq do.
 //
-// Create the table with the statements of [Schema], in a migration or by hand. Writes that
-// belong to a command go through the transaction that [Tx] returns: it commits them with
-// the record, and a write by another connection would not be exactly once. An ORM needs a
-// session on that transaction.
+// Create the table with the statements of [Schema], in a migration or by hand. Writes
+// that belong to a command go through the transaction that [Tx] returns: it commits
+// them with the record, and a write by another connection would not be exactly once. An
+// ORM needs a session on that transaction.
 //
-// A request costs four round trips more than the handler in a transaction of its own:
-// claim, look-up, savepoint and record. What the documentation of pgxstore says about
+// A guarded request makes four round trips more than an unguarded handler in a
+// transaction: claim, look-up, savepoint and record. What the documentation of pgxstore says about
 // PostgreSQL holds here as well.
 package sqlstore
 
@@ -28,14 +28,14 @@ type Store struct{ store postgres.Store }
 // An Option changes a store.
 type Option func(*Store)
 
-// Table names the table of the records: idempotency_record by default. The name may begin
-// with a schema, and is in lower case.
+// Table names the table of the records: idempotency_record by default. The name may
+// begin with a schema, and is in lower case.
 func Table(name string) Option {
 	return func(s *Store) { s.store.Table = postgres.NewTable(name) }
 }
 
-// ConfirmReplays lets a replay wait until the record has reached the synchronous standbys,
-// as a commit does. A first request may have been cut off while it waited.
+// ConfirmReplays lets a replay wait until the record has reached the synchronous
+// standbys, as a commit does. A first request may have been cut off while it waited.
 func ConfirmReplays() Option {
 	return func(s *Store) { s.store.Confirm = true }
 }
@@ -49,12 +49,13 @@ func New(db *sql.DB, options ...Option) *Store {
 	return s
 }
 
-// Schema returns the statements that create the table and its index, for a migration. The
-// name of the table is idempotency_record, unless [Table] says otherwise.
+// Schema returns the statements that create the table and its index, for a migration.
+// The name of the table is idempotency_record, unless [Table] says otherwise.
 func Schema(table string) string { return postgres.NewTable(table).Schema() }
 
-// Check returns an error that names everything that is missing: the table, its columns and
-// key, privileges of the role, the isolation level. Call it when the service starts.
+// Check returns an error that names everything that is missing: the table, its columns
+// and key, privileges of the role, the isolation level. Call it when the service
+// starts.
 func (s *Store) Check(ctx context.Context) error { return s.store.Check(ctx) }
 
 // Execute implements [guard.Store]. It runs the command up to five times, if the
@@ -63,7 +64,8 @@ func (s *Store) Execute(ctx context.Context, claim guard.Claim, run guard.Comman
 	return s.store.Execute(ctx, claim, run)
 }
 
-// Lookup implements [guard.LookupStore], for a route such as GET /idempotency-keys/{key}.
+// Lookup implements [guard.LookupStore], for a route such as GET
+// /idempotency-keys/{key}.
 func (s *Store) Lookup(ctx context.Context, id guard.ID) (guard.Record, bool, error) {
 	return s.store.Lookup(ctx, id)
 }
@@ -72,15 +74,15 @@ func (s *Store) Lookup(ctx context.Context, id guard.ID) (guard.Record, bool, er
 // expired record counts as absent, so a late clean-up only costs space.
 func (s *Store) Clean(ctx context.Context) (int64, error) { return s.store.Clean(ctx) }
 
-// KeepClean calls [Store.Clean] now and then every interval, until ctx ends, and logs what
-// fails. All processes of a service may do so at once.
+// KeepClean calls [Store.Clean] now and then every interval, until ctx ends, and logs
+// what fails. All processes of a service may do so at once.
 func (s *Store) KeepClean(ctx context.Context, every time.Duration) { s.store.KeepClean(ctx, every) }
 
 type txKey struct{}
 
-// Tx returns the transaction of the command that runs in ctx. The guard ends it: a command
-// that calls Commit or Rollback fails, and after its Commit there is an effect without a
-// record.
+// Tx returns the transaction of the command that runs in ctx. The guard ends it: a
+// command that calls Commit or Rollback fails, and after its Commit there is an effect
+// without a record.
 //
 // Tx panics outside of a command, because a write without the guard would be a mistake.
 func Tx(ctx context.Context) *sql.Tx {

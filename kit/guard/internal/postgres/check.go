@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Check returns everything that keeps the store from working: the table, its columns and
-// key, the privileges of the role, the isolation level.
+// Check returns everything that keeps the store from working: the table, its columns
+// and key, the privileges of the role, the isolation level.
 func (s *Store) Check(ctx context.Context) error {
 	tx, err := s.DB.Begin(ctx)
 	if err != nil {

@@ -18,7 +18,7 @@ type DB interface {
 type Tx interface {
 	// In returns a context that carries the transaction to a command.
 	In(ctx context.Context) context.Context
-	// Send executes statements in order. Each is a statement by itself, which sees what
+	// Send executes statements in order. Each is a separate statement, which sees what
 	// was committed before it began.
 	Send(ctx context.Context, statements ...*Statement) error
 	Commit(ctx context.Context) error
@@ -37,7 +37,8 @@ type Store struct {
 // maxRuns bounds how often a transaction that lost a race begins again.
 const maxRuns = 5
 
-// claimed is the state of a claim, and found a record with the bytes of its fingerprint.
+// claimed is the state of a claim, and found a record with the bytes of its
+// fingerprint.
 type (
 	claimed struct {
 		locked    bool
@@ -57,8 +58,8 @@ func (f *found) complete() guard.Record {
 }
 
 // Execute claims the key, runs the command and stores the result in one transaction. A
-// transaction that loses a race begins again. A failed COMMIT is never repeated, whatever
-// the driver says about it.
+// transaction that loses a race begins again. A failed COMMIT is never repeated,
+// whatever the driver says about it.
 func (s *Store) Execute(ctx context.Context, c guard.Claim, run guard.Command) (rec guard.Record, replayed bool, err error) {
 	for range maxRuns {
 		rec, replayed, err = s.executeOnce(ctx, c, run)
@@ -100,8 +101,8 @@ func (s *Store) executeOnce(ctx context.Context, c guard.Claim, run guard.Comman
 	return rec, false, nil
 }
 
-// claim returns the record of the key, or claims the key. Then the record has the time of
-// the claim only.
+// claim returns the record of the key, or claims the key. Then the record has the time
+// of the claim only.
 func (s *Store) claim(ctx context.Context, tx Tx, c guard.Claim) (guard.Record, bool, error) {
 	var claim claimed
 	var stored found
@@ -122,8 +123,8 @@ func (s *Store) claim(ctx context.Context, tx Tx, c guard.Claim) (guard.Record, 
 	return guard.Record{CreatedAt: claim.now}, false, nil
 }
 
-// Lookup returns the record of a key, or [guard.ErrInProgress] while a transaction holds
-// the key and there is none.
+// Lookup returns the record of a key, or [guard.ErrInProgress] while a transaction
+// holds the key and there is none.
 func (s *Store) Lookup(ctx context.Context, id guard.ID) (guard.Record, bool, error) {
 	tx, err := s.DB.Begin(ctx)
 	if err != nil {
@@ -132,7 +133,8 @@ func (s *Store) Lookup(ctx context.Context, id guard.ID) (guard.Record, bool, er
 	defer tx.Rollback(ctx) //nolint:errcheck // it has only read
 	var held bool
 	var stored found
-	// First the lock and then the record, so that no transaction that ends meanwhile is missed.
+	// First the lock and then the record, so that no transaction that ends meanwhile is
+	// missed.
 	look := s.Table.find(id, &stored)
 	if err := tx.Send(ctx, s.Table.held(id, &held), look); err != nil {
 		return guard.Record{}, false, fmt.Errorf("look the key up: %w", err)
@@ -148,8 +150,8 @@ func (s *Store) Lookup(ctx context.Context, id guard.ID) (guard.Record, bool, er
 
 const readCommitted = "read committed"
 
-// errIsolation: a stricter level would look the key up in the snapshot of the claim, which
-// misses what the last owner of the lock has committed.
+// errIsolation: a stricter level would look the key up in the snapshot of the claim,
+// which misses what the last owner of the lock has committed.
 func errIsolation(level string) error {
 	return fmt.Errorf("the transaction is %s: the guard needs READ COMMITTED; look for default_transaction_isolation "+
 		"in the settings of the pool, the role and the database", level)

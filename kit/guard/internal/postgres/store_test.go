@@ -124,8 +124,8 @@ func TestExecute_RunsTheCommandAgainAfterALostRace(t *testing.T) {
 	})
 }
 
-// Even a COMMIT that fails with a lost race is not repeated, because others may have failed
-// after they took effect.
+// Even a COMMIT that fails with a lost race is not repeated, because others may have
+// failed after they took effect.
 func TestExecute_ReportsAFailedCommitAsUnknown(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, d driver, pool *pgxpool.Pool) {
@@ -144,7 +144,8 @@ func TestExecute_ReportsAFailedCommitAsUnknown(t *testing.T) {
 	})
 }
 
-// A command that goes on after a failed statement has written nothing that could commit.
+// A command that goes on after a failed statement has written nothing that could
+// commit.
 func TestExecute_FailsAfterAStatementThatFailed(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, d driver, pool *pgxpool.Pool) {
@@ -178,8 +179,8 @@ func TestExecute_RefusesOtherIsolationLevels(t *testing.T) {
 	}
 }
 
-// A record that has appeared without its lock stops the command: two programs may disagree
-// about the number of a lock.
+// A record that has appeared without its lock stops the command: two programs may
+// disagree about the number of a lock.
 func TestExecute_KeepsARecordThatHasAppeared(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, d driver, pool *pgxpool.Pool) {

@@ -74,8 +74,8 @@ type Statement struct {
 	Affected int64
 }
 
-// claim tries to lock a key. It never waits: a duplicate leaves at once, and waits without a
-// connection.
+// claim tries to lock a key. It never waits: a duplicate leaves at once, and waits
+// without a connection.
 func (t Table) claim(id guard.ID, c *claimed) *Statement {
 	return &Statement{
 		SQL:  "SELECT pg_try_advisory_xact_lock($1), now(), current_setting('transaction_isolation')",
@@ -83,8 +83,8 @@ func (t Table) claim(id guard.ID, c *claimed) *Statement {
 	}
 }
 
-// held looks whether a transaction holds the lock of a key. It does not try to lock it: a
-// first request that came meanwhile would be told that it is the second.
+// held looks whether a transaction holds the lock of a key. It does not try to lock it:
+// a first request that came meanwhile would be told that it is the second.
 func (t Table) held(id guard.ID, held *bool) *Statement {
 	lock := uint64(t.lockID(id))
 	return &Statement{
@@ -139,8 +139,8 @@ func (t Table) deleteExpired(limit int) *Statement {
 }
 
 // lockID returns the number of the advisory lock of a key. All users of such locks in a
-// database share the 64-bit numbers, so it is a hash. If two keys collide, one waits for
-// the other.
+// database share the 64-bit numbers, so it is a hash. If two keys collide, one waits
+// for the other.
 func (t Table) lockID(id guard.ID) int64 {
 	sum := sha256.Sum256([]byte(string(t) + "\x00" + string(id.Scope) + "\x00" + id.Key))
 	return int64(binary.BigEndian.Uint64(sum[:]))

@@ -14,9 +14,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// New returns a pool on an empty database, which is dropped when the test ends. A schema
-// would not do, because the advisory locks of a database are common to its schemas.
-// change may change how the pool connects.
+// New returns a pool on an empty database, which is dropped when the test ends. A
+// schema would not do, because the advisory locks of a database are common to its
+// schemas. change may change how the pool connects.
 func New(t testing.TB, change ...func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
 	cfg, err := pgxpool.ParseConfig(URL(t))
