@@ -15,7 +15,7 @@ OASDIFF := go run github.com/oasdiff/oasdiff@v1.35.0
 
 # The files that `make generate` writes.
 GENERATED := internal/adapters/in/http/wire/models.gen.go internal/adapters/out/postgres/dbsqlc \
-	client/api/api.gen.go clients/ts/src/api.gen.ts docs/problems.md \
+	kit/client/api/api.gen.go clients/ts/src/api.gen.ts docs/problems.md \
 	docs/configuration.md lab/evidence.md docs/events.md docs/metrics.md docs/runbook.md
 
 # Runs a command with one PostgreSQL cluster, which the packages of a test run share.
@@ -76,7 +76,7 @@ format: need-go ## format the code
 
 generate: need-go ## generate code from api/openapi.yaml and from the SQL
 	$(TOOL) sqlc generate
-	go -C client generate ./...
+	go -C kit/client generate ./...
 	@if command -v npm >/dev/null; then \
 		$(MAKE) --no-print-directory clients/ts/node_modules && npm run --prefix clients/ts --silent generate; \
 	else \

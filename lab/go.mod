@@ -8,13 +8,13 @@ ignore node_modules
 
 replace (
 	example.com/orders => ../
-	example.com/orders/client => ../client
+	example.com/orders/kit/client => ../kit/client
 	example.com/orders/kit/guard => ../kit/guard
 )
 
 require (
 	example.com/orders v0.0.0-00010101000000-000000000000
-	example.com/orders/client v0.0.0-00010101000000-000000000000
+	example.com/orders/kit/client v0.0.0-00010101000000-000000000000
 	example.com/orders/kit/guard v0.0.0-00010101000000-000000000000
 	github.com/MicahParks/keyfunc/v3 v3.9.0
 	github.com/anishathalye/porcupine v1.3.1

@@ -73,7 +73,7 @@ const shop = `package main
 import (
 	"fmt"
 
-	"example.com/orders/client"
+	"example.com/orders/kit/client"
 )
 
 func main() {
@@ -86,7 +86,7 @@ func main() {
 func TestUsePage_ProvidesTheClientForGo(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	if err := os.CopyFS(filepath.Join(folder, "orders", "client"), os.DirFS(root+"/client")); err != nil {
+	if err := os.CopyFS(filepath.Join(folder, "orders", "kit", "client"), os.DirFS(root+"/kit/client")); err != nil {
 		t.Fatal(err)
 	}
 	program := filepath.Join(folder, "main.go")

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	orders "example.com/orders/client"
 	"example.com/orders/internal/test/e2e"
+	orders "example.com/orders/kit/client"
 	"example.com/orders/lab/faults/clients"
 	"example.com/orders/lab/kit/lossy"
 	"example.com/orders/lab/kit/tsclient"

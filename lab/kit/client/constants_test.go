@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	contract "example.com/orders/api"
-	"example.com/orders/client"
+	"example.com/orders/kit/client"
 )
 
 // extensible returns the values of a schema of the contract that may gain others.
@@ -32,7 +32,7 @@ func extensible(t *testing.T, schema string) []string {
 // codes returns the codes that problem.go declares, sorted.
 func codes(t *testing.T) []string {
 	t.Helper()
-	source, err := os.ReadFile("../../../client/problem.go")
+	source, err := os.ReadFile("../../../kit/client/problem.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/orders/client"
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/kit/client"
 	"example.com/orders/lab/kit/lossy"
 	"example.com/orders/lab/kit/tsclient"
 )

@@ -13,10 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"example.com/orders/client"
 	contracttest "example.com/orders/internal/test/contract"
 	"example.com/orders/internal/test/e2e"
 	pgtest "example.com/orders/internal/test/pg"
+	"example.com/orders/kit/client"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

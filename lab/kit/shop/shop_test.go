@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 func buildShop(t *testing.T) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "shop")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "example.com/orders/client/examples/shop")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "example.com/orders/kit/client/examples/shop")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", build, err, out)
 	}

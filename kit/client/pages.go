@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"example.com/orders/client/api"
+	"example.com/orders/kit/client/api"
 )
 
 // Lists are iterators that fetch the next page when the last one is consumed:

@@ -1,6 +1,6 @@
 package client
 
-import "example.com/orders/client/api"
+import "example.com/orders/kit/client/api"
 
 // Responses. A member that is absent or null has the zero value: an order without a reservation
 // has one whose ExpiresAt is zero. Statuses are strings, because a newer service may send

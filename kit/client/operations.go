@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"example.com/orders/client/api"
+	"example.com/orders/kit/client/api"
 )
 
 // Results of commands: the resource and the outcome.

@@ -10,7 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 
-	"example.com/orders/client"
+	"example.com/orders/kit/client"
 )
 
 // A shop creates an order and pays it. Started again after a crash, wherever that was, it

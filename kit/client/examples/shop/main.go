@@ -7,8 +7,8 @@
 //
 //	export SHOP_CUSTOMER_TOKEN=$(bin/orders-dev token --sub sber-42 --role customer)
 //	export SHOP_SYSTEM_TOKEN=$(bin/orders-dev token --sub bank --role system)
-//	go -C client run ./examples/shop -cart 4711 -pause 2s     # kill it in the middle
-//	go -C client run ./examples/shop -cart 4711
+//	go -C kit/client run ./examples/shop -cart 4711 -pause 2s     # kill it in the middle
+//	go -C kit/client run ./examples/shop -cart 4711
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"os/signal"
 	"time"
 
-	"example.com/orders/client"
+	"example.com/orders/kit/client"
 )
 
 func main() {
@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	connect := func(principal, tokenVariable string) (*client.Client, error) {
 		token := getenv(tokenVariable)
 		if token == "" {
-			return nil, fmt.Errorf("set %s as the comment of client/examples/shop/main.go says", tokenVariable)
+			return nil, fmt.Errorf("set %s as the comment of kit/client/examples/shop/main.go says", tokenVariable)
 		}
 		return client.New(client.Config{URL: *url, Token: client.StaticToken(token), Keys: store, Principal: principal})
 	}

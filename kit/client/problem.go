@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"example.com/orders/client/api"
+	"example.com/orders/kit/client/api"
 )
 
 // Problem is an error response: application/problem+json, RFC 9457. Match the code with

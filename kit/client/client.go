@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/orders/client/api"
+	"example.com/orders/kit/client/api"
 )
 
 // Config configures a client. URL and Token are required; other zero values mean defaults.

@@ -8,7 +8,7 @@ import (
 	"regexp"
 )
 
-//go:generate go tool -modfile=../../tools.mod oapi-codegen -config config.yaml ../../api/openapi.yaml
+//go:generate go tool -modfile=../../../tools.mod oapi-codegen -config config.yaml ../../../api/openapi.yaml
 
 // Operation is how an operation of the contract is reached. Path has a placeholder for each
 // of its parameters: /orders/{order_id}.

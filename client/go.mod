@@ -1,5 +1,0 @@
-module example.com/orders/client
-
-go 1.26.0
-
-toolchain go1.26.11
