@@ -15,7 +15,7 @@ OASDIFF := go run github.com/oasdiff/oasdiff@v1.35.0
 
 # The files that `make generate` writes.
 GENERATED := internal/adapters/in/http/wire/models.gen.go internal/adapters/out/postgres/dbsqlc \
-	kit/client/api/api.gen.go clients/ts/src/api.gen.ts docs/problems.md \
+	kit/client/api/api.gen.go kit/client-ts/src/api.gen.ts docs/problems.md \
 	docs/configuration.md lab/evidence.md docs/events.md docs/metrics.md docs/runbook.md
 
 # Runs a command with one PostgreSQL cluster, which the packages of a test run share.
@@ -78,9 +78,9 @@ generate: need-go ## generate code from api/openapi.yaml and from the SQL
 	$(TOOL) sqlc generate
 	go -C kit/client generate ./...
 	@if command -v npm >/dev/null; then \
-		$(MAKE) --no-print-directory clients/ts/node_modules && npm run --prefix clients/ts --silent generate; \
+		$(MAKE) --no-print-directory kit/client-ts/node_modules && npm run --prefix kit/client-ts --silent generate; \
 	else \
-		echo "NOT CHECKED: generating clients/ts/src/api.gen.ts needs npm, which comes with Node.js"; \
+		echo "NOT CHECKED: generating kit/client-ts/src/api.gen.ts needs npm, which comes with Node.js"; \
 	fi
 	go generate ./... # last, because pages name generated code
 
@@ -111,6 +111,6 @@ security: need-go ## search the whole history for secrets, and the code for know
 
 check: lint generated compatible security ## check everything except the tests
 
-clients/ts/node_modules: clients/ts/package.json clients/ts/package-lock.json
-	npm ci --prefix clients/ts --ignore-scripts --no-audit --no-fund --loglevel=error
+kit/client-ts/node_modules: kit/client-ts/package.json kit/client-ts/package-lock.json
+	npm ci --prefix kit/client-ts --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@

@@ -41,7 +41,7 @@ type behaviour struct {
 
 func readCases(t *testing.T) cases {
 	t.Helper()
-	content, err := os.ReadFile("../../clients/cases.json")
+	content, err := os.ReadFile("../cases.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func shopInTypeScript(t testing.TB, shopping tsclient.Shopping) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(t.Context(), "node", "../../../clients/ts/build/test/programs/shop.js", t.TempDir())
+	cmd := exec.CommandContext(t.Context(), "node", "../../../kit/client-ts/build/test/programs/shop.js", t.TempDir())
 	cmd.Stdin = bytes.NewReader(input)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", cmd, err, out)

@@ -44,7 +44,7 @@ func TestPackage_IsInstalledAsThePagesSay(t *testing.T) {
 			t.Fatal("no commands in ", page)
 		}
 		folder := t.TempDir()
-		clone(t, filepath.Join(folder, "orders", "clients", "ts"))
+		clone(t, filepath.Join(folder, "orders", "kit", "client-ts"))
 		const use = "\nnode --input-type=module -e \"import { OrdersClient } from '@example/orders'; console.log(OrdersClient.name)\"\n"
 		shell := exec.CommandContext(t.Context(), "sh", "-e", "-c", commands[1]+use)
 		shell.Dir = folder

@@ -1,4 +1,4 @@
-// Package tsclient provides shoppers that use the client in clients/ts while a proxy
+// Package tsclient provides shoppers that use the client in kit/client-ts while a proxy
 // loses their requests. The tests have the build tag node, because they need Node.js:
 // `make -C lab kit` runs them.
 package tsclient
@@ -15,13 +15,13 @@ import (
 
 // Built is the folder with the built client and the test programs, relative to a
 // package in lab/kit.
-const Built = "../../../clients/ts"
+const Built = "../../../kit/client-ts"
 
 // Operations is the number of operations per shopper: a credit, an order, the payment
 // and a refund.
 const Operations = 4
 
-// Shopping is the input to the programs in clients/ts/test.
+// Shopping is the input to the programs in kit/client-ts/test.
 type Shopping struct {
 	URL      string    `json:"url"`
 	Bank     string    `json:"bank"`
