@@ -39,7 +39,7 @@ type numbers struct {
 var parts = []struct{ part, prefix string }{
 	{"lab", "lab/"},
 	{"tests", "kit/guard/guardtest/"}, {"tests", "kit/guard/routetest/"},
-	{"kit", "kit/"}, {"kit", "examples/"}, {"kit", "auth19/"},
+	{"kit", "kit/"}, {"kit", "examples/"},
 	{"tests", "internal/test/"},
 	{"development", "internal/dev/"}, {"development", "internal/new/"}, {"development", "cmd/orders-dev/"},
 	{"service", "cmd/orders/"}, {"service", "internal/"}, {"service", "migrations/"}, {"service", "api/"},
@@ -114,7 +114,7 @@ func TestNumbers_HoldTheSizeOfTheCode(t *testing.T) {
 		atMost(t, "files of "+name, len(files), maxPackageFiles)
 		atMost(t, "lines of "+name, sum, maxPackageLines)
 	}
-	for _, name := range []string{"internal/core/payment", "internal/test/e2e", "lab/faults/world", "kit/client", "auth19", "examples/giftcards", "kit/guard"} {
+	for _, name := range []string{"internal/core/payment", "internal/test/e2e", "lab/faults/world", "kit/client", "kit/auth19", "examples/giftcards", "kit/guard"} {
 		if len(n.packages[name]) == 0 {
 			t.Errorf("%s is not counted", name)
 		}
@@ -133,7 +133,7 @@ func TestNumbers_HoldWhatAReaderMeetsFirst(t *testing.T) {
 	targets := regexp.MustCompile(`(?m)^[a-z-]+:.*## `).FindAllString(mustRead(t, "Makefile"), -1)
 	atMost(t, "targets of make", len(targets), maxMakeTargets)
 	atMost(t, "direct requirements", directRequirements(mustRead(t, "go.mod")), maxRequirements)
-	atMost(t, "direct requirements of auth19", directRequirements(mustRead(t, "auth19/go.mod")), maxProgramRequirements)
+	atMost(t, "direct requirements of auth19", directRequirements(mustRead(t, "kit/auth19/go.mod")), maxProgramRequirements)
 	if found := directRequirements(mustRead(t, "kit/client/go.mod")); found > 0 {
 		t.Errorf("the client has %d requirements, want none", found)
 	}

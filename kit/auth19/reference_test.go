@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/orders/auth19/reference"
+	"example.com/orders/kit/auth19/reference"
 	"example.com/orders/kit/guard/routetest/probe"
 )
 

@@ -1,4 +1,4 @@
-module example.com/orders/auth19
+module example.com/orders/kit/auth19
 
 go 1.26.0
 
@@ -6,7 +6,7 @@ toolchain go1.26.11
 
 ignore node_modules
 
-replace example.com/orders/kit/guard => ../kit/guard
+replace example.com/orders/kit/guard => ../guard
 
 require (
 	example.com/orders/kit/guard v0.0.0-00010101000000-000000000000

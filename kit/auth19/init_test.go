@@ -8,7 +8,7 @@ import (
 // run accepts a description that init has written.
 func TestInit_WritesADescription(t *testing.T) {
 	t.Parallel()
-	status, out := command19(t, "init", "--openapi", "../api/openapi.yaml")
+	status, out := command19(t, "init", "--openapi", "../../api/openapi.yaml")
 	if status != kept {
 		t.Fatal(out)
 	}

@@ -25,7 +25,7 @@ downloads its program.
 // results returns RESULTS.md.
 func results(subjects []*subject, now time.Time, runs int) string {
 	var page strings.Builder
-	fmt.Fprintf(&page, "# Results\n\n%s, by `make -C auth19 table%s`.\n\n%s\n", now.Format("2 January 2006"),
+	fmt.Fprintf(&page, "# Results\n\n%s, by `make -C kit/auth19 table%s`.\n\n%s\n", now.Format("2 January 2006"),
 		map[bool]string{true: fmt.Sprintf(" RUNS=%d", runs)}[runs > 1], legend)
 	probes := probesOf(subjects)
 	fmt.Fprintf(&page, "| subject | version | profile | %s | its documentation promises |\n|---|---|---|%s---|\n",
@@ -106,7 +106,7 @@ func (s *subject) reproduction(r result, f finding) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n- **%s, %s**: %s: %s; wanted: %s. %s (%s) Effects: %d before, %d after. Failed in %d of %d runs.\n\n",
 		r.Probe, r.Title, f.Rule, f.Got, f.Want, f.Says, f.Source, f.Before, f.After, s.failed[r.Probe], s.asked[r.Probe])
-	fmt.Fprintf(&text, "      make -C auth19 table ONLY=%s PROBES=%s\n", s.folder, r.Probe)
+	fmt.Fprintf(&text, "      make -C kit/auth19 table ONLY=%s PROBES=%s\n", s.folder, r.Probe)
 	for _, e := range f.Exchanges {
 		fmt.Fprintf(&text, "\n      %s\n      # %s\n", unmasked.Replace(e.Curl), short(e.Response))
 	}

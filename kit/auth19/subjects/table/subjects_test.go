@@ -28,7 +28,7 @@ func TestSubjects_ArePinnedAndHaveARow(t *testing.T) {
 			t.Errorf("%s: neither package.json nor go.mod pins %s %s", s.folder, s.Package, s.Version)
 		}
 		if row := "| [" + s.Name + "](#" + s.folder + ") | " + or(s.Version, "–") + " | " + s.profile + " |"; !strings.Contains(page, row) {
-			t.Errorf("RESULTS.md has no row %q: run make -C auth19 table", row)
+			t.Errorf("RESULTS.md has no row %q: run make -C kit/auth19 table", row)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/gofiber/storage/redis/v3"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/orders/auth19/subjects/charges"
+	"example.com/orders/kit/auth19/subjects/charges"
 )
 
 func main() {

@@ -11,7 +11,7 @@ import (
 	"github.com/dbos-inc/dbos-transact-golang/dbos"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/orders/auth19/subjects/charges"
+	"example.com/orders/kit/auth19/subjects/charges"
 )
 
 // input is the input of the workflow.

@@ -1,4 +1,4 @@
-module example.com/orders/auth19/subjects
+module example.com/orders/kit/auth19/subjects
 
 go 1.26.0
 

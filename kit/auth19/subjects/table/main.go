@@ -1,5 +1,5 @@
 // Command table tests every subject with auth19 and writes RESULTS.md. It needs a PostgreSQL
-// server, and takes its URL from ORDERS_TEST_POSTGRES_URL; `make -C auth19 table` has one.
+// server, and takes its URL from ORDERS_TEST_POSTGRES_URL; `make -C kit/auth19 table` has one.
 //
 // A subject is a folder with a description for auth19 (auth19.yaml), one for the page
 // (subject.yaml), and the script run, which becomes one process of the server: PORT and REPLICA
@@ -35,7 +35,7 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("table", flag.ContinueOnError)
-	auth19 := flags.String("auth19", "../../bin/auth19", "the program")
+	auth19 := flags.String("auth19", "../../../bin/auth19", "the program")
 	only := flags.String("only", "", "subjects, separated by commas; RESULTS.md is printed instead of written")
 	probes := flags.String("probes", "", "probes, separated by commas")
 	runs := flags.Int("runs", 1, "how often a probe that fails is asked")
@@ -81,7 +81,7 @@ type bench struct {
 func newBench(auth19 string, runs int, out io.Writer) (*bench, error) {
 	admin := os.Getenv("ORDERS_TEST_POSTGRES_URL")
 	if admin == "" {
-		return nil, errors.New("ORDERS_TEST_POSTGRES_URL is not set: use make -C auth19 table")
+		return nil, errors.New("ORDERS_TEST_POSTGRES_URL is not set: use make -C kit/auth19 table")
 	}
 	program, err := filepath.Abs(auth19)
 	if err != nil {
