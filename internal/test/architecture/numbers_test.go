@@ -39,7 +39,7 @@ type numbers struct {
 var parts = []struct{ part, prefix string }{
 	{"lab", "lab/"},
 	{"tests", "kit/guard/guardtest/"}, {"tests", "kit/guard/routetest/"},
-	{"kit", "kit/"}, {"kit", "examples/"},
+	{"kit", "kit/"},
 	{"tests", "internal/test/"},
 	{"development", "internal/dev/"}, {"development", "internal/new/"}, {"development", "cmd/orders-dev/"},
 	{"service", "cmd/orders/"}, {"service", "internal/"}, {"service", "migrations/"}, {"service", "api/"},
@@ -114,7 +114,7 @@ func TestNumbers_HoldTheSizeOfTheCode(t *testing.T) {
 		atMost(t, "files of "+name, len(files), maxPackageFiles)
 		atMost(t, "lines of "+name, sum, maxPackageLines)
 	}
-	for _, name := range []string{"internal/core/payment", "internal/test/e2e", "lab/faults/world", "kit/client", "kit/auth19", "examples/giftcards", "kit/guard"} {
+	for _, name := range []string{"internal/core/payment", "internal/test/e2e", "lab/faults/world", "kit/client", "kit/auth19", "kit/giftcards", "kit/guard"} {
 		if len(n.packages[name]) == 0 {
 			t.Errorf("%s is not counted", name)
 		}

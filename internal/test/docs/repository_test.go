@@ -211,7 +211,7 @@ func (r *repository) place(file string, all ...string) {
 // isService reports whether a file belongs to the service: neither to its tests, copies and
 // development servers, nor to the lab, the clients and the examples.
 func isService(file string) bool {
-	others := []string{"internal/test/", "internal/dev/", "internal/new/", "bench/", "lab/", "kit/client", "examples/", "cmd/orders-"}
+	others := []string{"internal/test/", "internal/dev/", "internal/new/", "bench/", "lab/", "kit/client", "kit/giftcards/", "cmd/orders-"}
 	return !strings.HasSuffix(file, "_test.go") && !slices.ContainsFunc(others, func(folder string) bool {
 		return strings.HasPrefix(file, folder)
 	})
