@@ -17,6 +17,7 @@ const (
 	maxPackageLines  = 2_300
 	maxFunctionLines = 45
 	maxMakeTargets   = 15
+	maxRootFolders   = 8
 	maxPages         = 16
 	maxDocsWords     = 25_000
 	maxReadmeWords   = 900
@@ -130,6 +131,13 @@ func TestNumbers_HoldWhatAReaderMeetsFirst(t *testing.T) {
 	atMost(t, "pages in docs/", n.pages, maxPages)
 	atMost(t, "words in docs/", n.words, maxDocsWords)
 	atMost(t, "words in README.md", len(strings.Fields(mustRead(t, "README.md"))), maxReadmeWords)
+	folders := map[string]bool{}
+	for _, name := range textFiles(t) {
+		if folder, _, below := strings.Cut(name, "/"); below {
+			folders[folder] = true
+		}
+	}
+	atMost(t, "folders in the root", len(folders), maxRootFolders)
 	targets := regexp.MustCompile(`(?m)^[a-z-]+:.*## `).FindAllString(mustRead(t, "Makefile"), -1)
 	atMost(t, "targets of make", len(targets), maxMakeTargets)
 	atMost(t, "direct requirements", directRequirements(mustRead(t, "go.mod")), maxRequirements)
