@@ -160,7 +160,11 @@ func (r *row) run(ctx context.Context) (verdict, output string) {
 	if err != nil {
 		return "DOES NOT RUN", err.Error()
 	}
-	output, err = r.goTest(ctx, overlay.Environ(description))
+	var flags []string
+	if r.prints == "" {
+		flags = []string{"-failfast"} // one failure is enough, unless it must print a text
+	}
+	output, err = r.goTest(ctx, overlay.Environ(description), flags...)
 	verdict = r.judge(output, err)
 	if err == nil || verdict == good {
 		output = r.printed(output)
@@ -201,14 +205,14 @@ func (r *row) printed(output string) string {
 }
 
 // goTest runs the tests of the row and returns their output.
-func (r *row) goTest(ctx context.Context, environ []string) (output string, err error) {
+func (r *row) goTest(ctx context.Context, environ []string, flags ...string) (output string, err error) {
 	names := "^(" + strings.ReplaceAll(r.test, "/", ")$/^(") + ")$"
 	if r.test == "" {
 		names = "."
 	}
 	// Like make test: 4 tests in parallel even on fewer processors.
 	args := []string{"test", "-vet=off", "-count=1", "-v", "-parallel=4", "-timeout=" + r.within.String(), "-run=" + names, "."}
-	cmd := exec.CommandContext(ctx, "go", append(args, r.flags...)...)
+	cmd := exec.CommandContext(ctx, "go", slices.Concat(args, r.flags, flags)...)
 	// Compilers end before they need to collect garbage, which takes a quarter of their time.
 	cmd.Dir = filepath.Join(root, r.pkg)
 	cmd.Env = slices.Concat(environ, []string{"GOGC=off", "GOMEMLIMIT=2GiB"})
