@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"example.com/orders/kit/guard/pgtest"
 	"example.com/orders/kit/guard/routetest"
 )
 
@@ -20,7 +21,7 @@ type service struct {
 
 func newService(t *testing.T, open func(*pgxpool.Pool) shop) service {
 	t.Helper()
-	pool := newPool(t)
+	pool := pgtest.New(t)
 	handler, err := newHandler(t.Context(), pool, open(pool))
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +52,9 @@ var drivers = map[string]func(*pgxpool.Pool) shop{"pgx": onPgx, "sql": onSQL}
 func newRoute(t *testing.T, open func(*pgxpool.Pool) shop, route string) routetest.Route {
 	t.Helper()
 	s := newService(t, open)
-	mustExec(t, s.pool, "INSERT INTO giftcard VALUES ('WELCOME-51', 5000)")
+	if _, err := s.pool.Exec(t.Context(), "INSERT INTO giftcard VALUES ('WELCOME-51', 5000)"); err != nil {
+		t.Fatal(err)
+	}
 	request := func(code, route, body string) routetest.Request {
 		return routetest.Request{Method: http.MethodPost, Path: "/giftcards/" + code + "/" + route, Body: body}
 	}
@@ -63,29 +66,14 @@ func newRoute(t *testing.T, open func(*pgxpool.Pool) shop, route string) routete
 			request("WELCOME-50", route, `{"amount_cents": 1001}`), request("WELCOME-51", route, `{"amount_cents": 1000}`),
 			request("WELCOME-50", other, `{"amount_cents": 1000}`),
 		},
-		Refused:   request("UNKNOWN", route, `{"amount_cents": 1000}`),
-		Principal: http.Header{"Authorization": {"Bearer alice-token"}},
-		Peer:      http.Header{"Authorization": {"Bearer bob-token"}},
-		Effects: func(t *testing.T) int {
-			t.Helper()
-			return mustCount(t, s.pool, "SELECT count(*) FROM entry")
-		},
-		Hold: func(t *testing.T) routetest.Hold {
-			t.Helper()
-			return holdRows(t, s.pool, "SELECT FROM giftcard FOR UPDATE")
-		},
-		Fail: func(t *testing.T) func() {
-			t.Helper()
-			return breakTable(t, s.pool, "entry")
-		},
-		FailRecord: func(t *testing.T) func() {
-			t.Helper()
-			return breakTable(t, s.pool, "idempotency_record")
-		},
-		Expire: func(t *testing.T) {
-			t.Helper()
-			expireRecords(t, s.pool)
-		},
+		Refused:    request("UNKNOWN", route, `{"amount_cents": 1000}`),
+		Principal:  http.Header{"Authorization": {"Bearer alice-token"}},
+		Peer:       http.Header{"Authorization": {"Bearer bob-token"}},
+		Effects:    pgtest.Count(s.pool, "entry"),
+		Hold:       pgtest.Hold(s.pool, "SELECT FROM giftcard FOR UPDATE"),
+		Fail:       pgtest.Break(s.pool, "entry"),
+		FailRecord: pgtest.Break(s.pool, "idempotency_record"),
+		Expire:     pgtest.Expire(s.pool, "idempotency_record"),
 	}
 }
 
@@ -105,8 +93,10 @@ func TestGiftCard_PaysWhatItHolds(t *testing.T) {
 		if status := s.post(t, step.path, "key of "+step.path+strconv.Itoa(step.remaining), step.body); status != step.status {
 			t.Errorf("%s %s: status %d, want %d", step.path, step.body, status, step.status)
 		}
-		if remaining := mustCount(t, s.pool, "SELECT remaining_cents FROM giftcard"); remaining != step.remaining {
-			t.Errorf("%s %s: %d remain, want %d", step.path, step.body, remaining, step.remaining)
+		var remaining int
+		err := s.pool.QueryRow(t.Context(), "SELECT remaining_cents FROM giftcard").Scan(&remaining)
+		if err != nil || remaining != step.remaining {
+			t.Errorf("%s %s: %d remain, %v, want %d", step.path, step.body, remaining, err, step.remaining)
 		}
 	}
 }

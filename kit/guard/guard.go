@@ -7,7 +7,7 @@
 //   - httpguard guards routes of net/http.
 //   - pgxstore and sqlstore keep the records in PostgreSQL.
 //   - guardtest is the suite that every [Store] must pass, and routetest the one for
-//     every route.
+//     every route. pgtest has the hooks of routetest for PostgreSQL.
 //
 // The package itself knows neither HTTP nor SQL, and imports the standard library only. A
 // service with a transport or a store of another kind turns requests into [Guard.Do], or

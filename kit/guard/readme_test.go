@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/orders/kit/guard/internal/testdb"
+	"example.com/orders/kit/guard/pgtest"
 )
 
 // block is a code block of README.md. Its info says how to use it: "sh" is executed, "sh
@@ -88,7 +88,7 @@ func newWalk(t *testing.T) *walk {
 	root, address := t.TempDir(), freeAddress(t)
 	return &walk{
 		root: root, dir: root, address: address,
-		env: append(os.Environ(), "SOURCE="+repository, "DATABASE_URL="+testdb.URL(t)),
+		env: append(os.Environ(), "SOURCE="+repository, "DATABASE_URL="+pgtest.New(t).Config().ConnString()),
 	}
 }
 

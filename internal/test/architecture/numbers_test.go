@@ -39,7 +39,7 @@ type numbers struct {
 // parts maps the beginnings of paths to parts of the repository. The first that matches counts.
 var parts = []struct{ part, prefix string }{
 	{"lab", "lab/"},
-	{"tests", "kit/guard/guardtest/"}, {"tests", "kit/guard/routetest/"},
+	{"tests", "kit/guard/guardtest/"}, {"tests", "kit/guard/pgtest/"}, {"tests", "kit/guard/routetest/"},
 	{"kit", "kit/"},
 	{"tests", "internal/test/"},
 	{"development", "internal/dev/"}, {"development", "internal/new/"}, {"development", "cmd/orders-dev/"},

@@ -16,6 +16,7 @@ import (
 	"example.com/orders/kit/guard"
 	"example.com/orders/kit/guard/httpguard"
 	"example.com/orders/kit/guard/internal/testdb"
+	"example.com/orders/kit/guard/pgtest"
 	"example.com/orders/kit/guard/pgxstore"
 	"example.com/orders/kit/guard/routetest"
 	"example.com/orders/kit/guard/sqlstore"
@@ -162,16 +163,10 @@ func newRoute(t *testing.T, open func(*testing.T, *pgxpool.Pool) bank, form, oth
 		},
 		Refused:   request(form, "nobody", `{"cents": 1000}`),
 		Principal: http.Header{"Principal": {"alice"}}, Peer: http.Header{"Principal": {"eve"}},
-		Effects: func(t *testing.T) int { t.Helper(); return testdb.Count(t, pool, "SELECT count(*) FROM transfer") },
-		Hold: func(t *testing.T) routetest.Hold {
-			t.Helper()
-			return testdb.Hold(t, pool, "SELECT FROM account FOR UPDATE")
-		},
-		Fail:       func(t *testing.T) func() { t.Helper(); return testdb.Break(t, pool, "transfer") },
-		FailRecord: func(t *testing.T) func() { t.Helper(); return testdb.Break(t, pool, "idempotency_record") },
-		Expire: func(t *testing.T) {
-			t.Helper()
-			testdb.Exec(t, pool, "UPDATE idempotency_record SET expires_at = now() - interval '1 second'")
-		},
+		Effects:    pgtest.Count(pool, "transfer"),
+		Hold:       pgtest.Hold(pool, "SELECT FROM account FOR UPDATE"),
+		Fail:       pgtest.Break(pool, "transfer"),
+		FailRecord: pgtest.Break(pool, "idempotency_record"),
+		Expire:     pgtest.Expire(pool, "idempotency_record"),
 	}
 }

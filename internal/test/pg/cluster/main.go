@@ -3,9 +3,9 @@
 //
 //	testcluster go test ./...
 //
-// The command finds the URL of the cluster in ORDERS_TEST_POSTGRES_URL, and data to start
-// others with in ORDERS_TEST_POSTGRES_DATA. testcluster exits with the exit code of the
-// command.
+// The command finds the URL of the cluster in ORDERS_TEST_POSTGRES_URL, and for the kit in
+// DATABASE_URL. ORDERS_TEST_POSTGRES_DATA has data to start others with. testcluster exits
+// with the exit code of the command.
 package main
 
 import (
@@ -51,7 +51,8 @@ func run(ctx context.Context, command []string) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	return runCommand(ctx, command, pgtest.URLVariable+"="+cluster.URL("postgres"), pgtest.DataVariable+"="+data)
+	url := cluster.URL("postgres")
+	return runCommand(ctx, command, pgtest.URLVariable+"="+url, "DATABASE_URL="+url, pgtest.DataVariable+"="+data)
 }
 
 // environ returns the command's environment. Its processes live for seconds and need
