@@ -1,6 +1,6 @@
 // Command new copies this service under another name: `make new MODULE=… DIR=…`. It
 // renames the module, the commands, the settings and everything else that carries the
-// service's name. docs/copy.md describes the copy.
+// service's name. docs/guard.md describes the copy.
 package main
 
 import (

@@ -16,8 +16,8 @@ import (
 )
 
 // block is a code block of README.md. Its info says how to use it: "sh" is executed, "sh
-// background" runs until the end, "go main.go" is a file, and "text" is the output of the
-// previous command. Blocks of "go" and "sql" are only read.
+// background" runs until the end, "go main.go" is a file, "go" are lines of the file, and
+// "text" is the output of the previous command.
 type block struct{ info, text string }
 
 func readmeBlocks(t *testing.T) []block {
@@ -34,13 +34,17 @@ func readmeBlocks(t *testing.T) []block {
 func TestReadme_EveryStepWorks(t *testing.T) {
 	t.Parallel()
 	w := newWalk(t)
-	output, executed := "", 0
+	output, executed, lines := "", 0, ""
 	for _, b := range readmeBlocks(t) {
 		b.text = strings.ReplaceAll(b.text, "127.0.0.1:8082", w.address)
 		kind, name, _ := strings.Cut(b.info, " ")
 		switch {
-		case b.info == "go", b.info == "sql":
+		case b.info == "go":
+			lines = b.text
 		case kind == "go":
+			if !strings.Contains(strings.ReplaceAll(b.text, "\n\t", "\n"), lines) {
+				t.Errorf("%s has no lines\n%s", name, lines)
+			}
 			mustWrite(t, filepath.Join(w.dir, name), []byte(b.text))
 		case b.info == "sh":
 			output = w.run(t, b.text)

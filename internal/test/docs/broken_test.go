@@ -26,6 +26,8 @@ var broken = map[string]struct{ check, text, want string }{
 	"path of a folder":     {"paths", "`internal/cores`", "names internal/cores,"},
 	"path with a wildcard": {"paths", "`migrations/*.down.txt`", "names migrations/*.down.txt,"},
 	"file name":            {"paths", "`polices.go`", "names polices.go,"},
+	"excerpt":              {"excerpts", "```go internal/core/codes.go\npackage cores\n```", "internal/core/codes.go has no such lines"},
+	"excerpt of no file":   {"excerpts", "```go internal/core/gone.go\npackage core\n```", "internal/core/gone.go has no such lines"},
 	"name of a package":    {"names", "`core.AuditReads`", "core.AuditReads is not declared"},
 	"member of a type":     {"names", "`Guard.Does(ctx)`", "Guard.Does is not declared"},
 	"member of a member":   {"names", "`tx.Outbox.Insert`", "tx.Outbox.Insert is not declared"},
@@ -80,6 +82,8 @@ const fine = `# Pay & *play*: ` + "`order_id`" + ` [twice](operate.md)!
 ` + "`core.Fault` `Guard.Do(ctx, r, run)` `tx.SaveOrder` `order.reserved` `http.Server` `idempotency_record`" + `
 ` + "`TestStore/idempotency` `make check` `make -C lab CONTRACTTIME=1m contract` `make FUZZTIME=1m fuzz` `ORDERS_ADDR` `ORDERS_JWT_`" + `
 ` + "`POST /orders/{order_id}/cancel` `GET /orders?limit=2` `/docs` `/metrics` 409 `out_of_stock`" + `
+
+` + "```go internal/core/codes.go\n\tpackage core\n```\n```go main.go\npackage main\n```" + `
 
     [gone](gone.md) # no link
     curl -i -X POST "$ORDERS/orders/1/payment/confirm" -d '{}'

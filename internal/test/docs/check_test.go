@@ -13,7 +13,7 @@ import (
 // checks compare a page with the repository. Each returns what the page names and does not
 // exist.
 var checks = map[string]func(*repository, Page) []string{
-	"links": brokenLinks, "paths": missingFiles, "names": unknownNames, "tests": missingTests,
+	"links": brokenLinks, "paths": missingFiles, "excerpts": changedExcerpts, "names": unknownNames, "tests": missingTests,
 	"make": missingTargets, "settings": unknownSettings, "routes": unknownRoutes, "codes": unknownCodes,
 }
 
@@ -103,6 +103,21 @@ func (r *repository) hasName(name string) bool {
 	return false
 }
 
+// changedExcerpts compares code that names a file in a folder with the file, except for
+// indentation.
+func changedExcerpts(_ *repository, p Page) (findings []string) {
+	for _, b := range p.read().blocks {
+		if strings.Contains(b.file, "/") && !strings.Contains(unindented(pageAt(b.file).Text), unindented(b.text)) {
+			findings = append(findings, b.file+" has no such lines")
+		}
+	}
+	return findings
+}
+
+func unindented(code string) string {
+	return regexp.MustCompile(`(?m)^[ \t]+`).ReplaceAllString(code, "")
+}
+
 var (
 	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	selector   = regexp.MustCompile(`^\*?([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)$`)
@@ -114,7 +129,7 @@ var foreign = []string{
 	"PGSERVICE", "taskset", "pg_dump", "orders_owner", "clientAuth", // an environment, a command, an example, a configuration
 	"decodeX",                                                // a placeholder
 	"SERIALIZABLE", "pg_try_advisory_lock", "db.Transaction", // PostgreSQL, an ORM
-	// The service that docs/copy.md makes.
+	// The service that docs/guard.md makes.
 	"TICKETS", "TICKETS_ADDR", "tickets_database_up", "tickets_app", "tickets_service", "tickets.example.com",
 }
 
@@ -201,7 +216,7 @@ func (r *repository) quotes(name string) bool {
 }
 
 // ofOtherServices are pages whose routes are those of a service that the reader makes.
-var ofOtherServices = []string{"docs/copy.md", "kit/guard/README.md"}
+var ofOtherServices = []string{"docs/guard.md", "kit/guard/README.md"}
 
 var (
 	operation = regexp.MustCompile(`\b(GET|POST|PUT|PATCH|DELETE) (/[^\s"'` + "`" + `?]*)`)

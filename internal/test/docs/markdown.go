@@ -87,8 +87,8 @@ type document struct {
 	anchors names    // the fragments that lead into the page, as GitHub makes them
 }
 
-// block is a code block.
-type block struct{ language, text string }
+// block is a code block. An excerpt says after the language which file has it.
+type block struct{ language, file, text string }
 
 // read parses the page.
 func (p Page) read() document {
@@ -113,7 +113,7 @@ func (p Page) read() document {
 			prose.WriteString("`" + span + "`")
 			return ast.WalkSkipChildren, nil
 		case *ast.FencedCodeBlock:
-			d.blocks = append(d.blocks, block{string(n.Language(source)), string(n.Lines().Value(source))})
+			d.blocks = append(d.blocks, fencedBlock(n, source))
 		case *ast.CodeBlock:
 			d.blocks = append(d.blocks, block{text: string(n.Lines().Value(source))})
 		case *ast.Link:
@@ -132,6 +132,14 @@ func (p Page) read() document {
 	_ = ast.Walk(goldmark.DefaultParser().Parse(text.NewReader(source)), visit) // visit returns no error
 	d.prose = prose.String()
 	return d
+}
+
+func fencedBlock(n *ast.FencedCodeBlock, source []byte) block {
+	b := block{text: string(n.Lines().Value(source))}
+	if n.Info != nil {
+		b.language, b.file, _ = strings.Cut(string(n.Info.Value(source)), " ")
+	}
+	return b
 }
 
 var (

@@ -29,8 +29,8 @@ type bank struct {
 }
 
 type transfer struct {
-	Account, Principal, Key string
-	Cents                   int
+	Account, Principal string
+	Cents              int
 }
 
 func principal(r *http.Request) string { return r.Header.Get("Principal") }
@@ -52,7 +52,7 @@ func (b bank) transfer(r *http.Request, account string) (id int, err error) {
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 		return 0, httpguard.Problem{Status: http.StatusBadRequest, Code: "invalid"}
 	}
-	return b.pay(r.Context(), transfer{account, principal(r), guard.KeyOf(r.Context()), body.Cents})
+	return b.pay(r.Context(), transfer{account, principal(r), body.Cents})
 }
 
 // serve is a handler of net/http, apart from the parameter of the path.
@@ -71,7 +71,7 @@ var errNoAccount = httpguard.Problem{Status: http.StatusUnprocessableEntity, Cod
 
 // onPgx is a bank on the transaction of pgx.
 var onPgx = bank{pay: func(ctx context.Context, t transfer) (id int, err error) {
-	tx, cents := pgxstore.Tx(ctx), 0
+	tx, key, cents := pgxstore.Tx(ctx), guard.KeyOf(ctx), 0
 	err = tx.QueryRow(ctx, "SELECT 1 FROM account WHERE name = $1 FOR UPDATE", t.Account).Scan(&cents)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, errNoAccount
@@ -80,25 +80,39 @@ var onPgx = bank{pay: func(ctx context.Context, t transfer) (id int, err error) 
 		return 0, err
 	}
 	err = tx.QueryRow(ctx, "SELECT id, cents FROM transfer WHERE account = $1 AND principal = $2 AND key = $3",
-		t.Account, t.Principal, t.Key).Scan(&id, &cents)
+		t.Account, t.Principal, key).Scan(&id, &cents)
 	if err == nil && cents != t.Cents {
 		return 0, guard.ErrKeyReused
 	}
 	if errors.Is(err, sql.ErrNoRows) {
-		err = tx.QueryRow(ctx, "INSERT INTO transfer (account, principal, key, cents) VALUES ($1, $2, $3, $4) RETURNING id",
-			t.Account, t.Principal, t.Key, t.Cents).Scan(&id)
+		err = tx.QueryRow(ctx, "INSERT INTO transfer (account, cents, principal, key) VALUES ($1, $2, $3, $4) RETURNING id",
+			t.Account, t.Cents, t.Principal, key).Scan(&id)
 	}
 	return id, err
 }}
 
+// bankSchema has transfers from before the guard.
+const bankSchema = `
+CREATE TABLE account (name text PRIMARY KEY);
+CREATE TABLE transfer (
+	id      bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+	account text   NOT NULL REFERENCES account,
+	cents   bigint NOT NULL
+);
+INSERT INTO account VALUES ('ann'), ('bob');
+INSERT INTO transfer (account, cents) VALUES ('ann', 1000), ('ann', 1000);
+`
+
+// secondLine lets the transfers know their keys for ever.
+const secondLine = `
+ALTER TABLE transfer ADD principal text, ADD key text;
+CREATE UNIQUE INDEX transfer_key ON transfer (account, principal, key);
+`
+
 func newTables(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	pool := testdb.New(t)
-	testdb.Exec(t, pool, pgxstore.Schema("idempotency_record")+`
-		CREATE TABLE account (name text PRIMARY KEY);
-		CREATE TABLE transfer (id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY, account text NOT NULL REFERENCES account,
-			principal text NOT NULL, key text NOT NULL, cents bigint NOT NULL, UNIQUE (account, principal, key));
-		INSERT INTO account VALUES ('ann'), ('bob')`)
+	testdb.Exec(t, pool, pgxstore.Schema("idempotency_record")+bankSchema+secondLine)
 	return pool
 }
 

@@ -36,7 +36,7 @@ func (transferRow) TableName() string { return "transfer" }
 // onGORM returns a bank on GORM.
 func onGORM(db *gorm.DB) bank {
 	return bank{pay: func(ctx context.Context, t transfer) (int, error) {
-		tx := inGuard(ctx, db)
+		tx, key := inGuard(ctx, db), guard.KeyOf(ctx)
 		var names []string
 		err := tx.Table("account").Clauses(clause.Locking{Strength: "UPDATE"}).Where("name = ?", t.Account).Pluck("name", &names).Error
 		if err != nil {
@@ -46,12 +46,12 @@ func onGORM(db *gorm.DB) bank {
 			return 0, errNoAccount
 		}
 		var row transferRow
-		err = tx.Where("account = ? AND principal = ? AND key = ?", t.Account, t.Principal, t.Key).Take(&row).Error
+		err = tx.Where("account = ? AND principal = ? AND key = ?", t.Account, t.Principal, key).Take(&row).Error
 		if err == nil && row.Cents != t.Cents {
 			return 0, guard.ErrKeyReused
 		}
 		if errors.Is(err, gorm.ErrRecordNotFound) {
-			row = transferRow{Account: t.Account, Principal: t.Principal, Key: t.Key, Cents: t.Cents}
+			row = transferRow{Account: t.Account, Principal: t.Principal, Key: key, Cents: t.Cents}
 			err = tx.Create(&row).Error
 		}
 		return row.ID, err

@@ -24,14 +24,13 @@ func Example() {
 	}
 	store := pgxstore.New(pool)
 	if err := store.Check(ctx); err != nil {
-		log.Fatal(err)
+		log.Fatal(err) // says what is missing: pgxstore.Schema returns it
 	}
 	go store.KeepClean(ctx, time.Hour)
-
 	once := httpguard.New(httpguard.Config{Store: store, Scope: principal})
 	http.Handle("POST /transfers", once.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, err := pgxstore.Tx(r.Context()).Exec(r.Context(), "INSERT INTO transfer (key) VALUES ($1)", guard.KeyOf(r.Context()))
-		if err != nil {
+		tx, key := pgxstore.Tx(r.Context()), guard.KeyOf(r.Context())
+		if _, err := tx.Exec(r.Context(), "INSERT INTO transfer (key) VALUES ($1)", key); err != nil {
 			httpguard.Fail(r, err)
 			return
 		}
