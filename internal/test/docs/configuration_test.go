@@ -116,8 +116,8 @@ func refusal(name, value string) string {
 	return ""
 }
 
-// assignment matches a setting to which a file of an image, of Compose or of Kubernetes
-// gives a value.
+// assignment matches a setting that a file of an image, of Compose or of Kubernetes
+// assigns.
 var assignment = regexp.MustCompile(`(?m)^[^#\n]*?\b(ORDERS_[A-Z_]+)(?:=|: |, value:)`)
 
 func TestDeploy_SetsTheSettingsOfEveryInstallation(t *testing.T) {

@@ -53,6 +53,10 @@ func withBody(ctx context.Context, r *http.Request, body []byte) *http.Request {
 // canonical returns JSON without white space and with sorted members, whatever its
 // Content-Type says, and other bodies as they are. It returns JSON as it is where two
 // parsers may read two values: a member that occurs twice, a text that is not Unicode.
+//
+// This is not RFC 8785, which package strictjson of the service has from a library: this
+// module requires pgx only, and numbers stay as they were sent. Stored fingerprints depend
+// on either form, so neither may replace the other.
 func canonical(body []byte) []byte {
 	if !utf8.Valid(body) {
 		return body

@@ -82,8 +82,8 @@ func (s *Store) Lookup(ctx context.Context, id guard.ID) (guard.Record, bool, er
 // expired record counts as absent, so a late clean-up only costs space.
 func (s *Store) Clean(ctx context.Context) (int64, error) { return s.store.Clean(ctx) }
 
-// KeepClean calls [Store.Clean] now and then every interval, until ctx ends, and logs
-// what fails. All processes of a service may do so at once.
+// KeepClean calls [Store.Clean] at once, and again after each interval, until ctx ends. It
+// logs failures. All processes of a service may clean up at the same time.
 func (s *Store) KeepClean(ctx context.Context, every time.Duration) { s.store.KeepClean(ctx, every) }
 
 type txKey struct{}

@@ -37,8 +37,8 @@ func (s *Store) cleanOnce(ctx context.Context) (int64, error) {
 	return expired.Affected, nil
 }
 
-// KeepClean deletes expired records now and then every interval, until ctx ends. It
-// logs what fails.
+// KeepClean deletes expired records at once, and again after each interval, until ctx
+// ends. It logs failures.
 func (s *Store) KeepClean(ctx context.Context, every time.Duration) {
 	for {
 		if _, err := s.Clean(ctx); err != nil && ctx.Err() == nil {
