@@ -16,7 +16,7 @@ OASDIFF := go run github.com/oasdiff/oasdiff@v1.35.0
 # The files that `make generate` writes.
 GENERATED := internal/adapters/in/http/wire/models.gen.go internal/adapters/out/postgres/dbsqlc \
 	kit/client/api/api.gen.go kit/client-ts/src/api.gen.ts docs/problems.md \
-	docs/configuration.md lab/evidence.md docs/events.md docs/metrics.md docs/runbook.md
+	kit/guard/examples/bankdb docs/configuration.md lab/evidence.md docs/events.md docs/metrics.md docs/runbook.md
 
 # Runs a command with one PostgreSQL cluster, which the packages of a test run share.
 CLUSTER = go build -o bin/testcluster ./internal/test/pg/cluster && bin/testcluster

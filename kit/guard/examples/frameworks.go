@@ -1,27 +1,18 @@
-// Package examples guards a route under each framework as its users would write it.
-package examples
+package main
 
 import (
 	"net/http"
-	"strconv"
-	"testing"
 
 	"github.com/gin-gonic/gin"
 	"github.com/go-chi/chi/v5"
 	"github.com/gorilla/mux"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
 
 	"example.com/orders/kit/guard/httpguard"
-	"example.com/orders/kit/guard/internal/testdb"
-	"example.com/orders/kit/guard/pgxstore"
-	"example.com/orders/kit/guard/routetest"
 )
 
-// frameworks serve POST /accounts/{account}/transfers with a bank on pgx.
-var frameworks = map[string]func(b bank, once *httpguard.Guard) http.Handler{
-	"ServeMux": serveMux, "chi": onChi, "gorilla": onGorilla, "echo": onEcho, "gin": onGin,
-}
+// framework routes POST /accounts/{account}/transfers to a bank.
+type framework func(b bank, once *httpguard.Guard) http.Handler
 
 func serveMux(b bank, once *httpguard.Guard) http.Handler {
 	router := http.NewServeMux()
@@ -85,47 +76,4 @@ func onGin(b bank, once *httpguard.Guard) http.Handler {
 		})).ServeHTTP(c.Writer, c.Request)
 	})
 	return engine
-}
-
-func TestFrameworks(t *testing.T) {
-	t.Parallel()
-	for name, build := range frameworks {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			routetest.Run(t, func(t *testing.T) routetest.Route {
-				t.Helper()
-				return newRoute(t, newTables(t), func(pool *pgxpool.Pool) http.Handler { return build(onPgx, newGuard(pgxstore.New(pool))) })
-			})
-		})
-	}
-}
-
-// A handler that lost a race is called again by every framework, and routed as before.
-func TestFrameworks_RunAHandlerAgain(t *testing.T) {
-	t.Parallel()
-	for name, build := range frameworks {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			pool := newTables(t)
-			runs, b := 0, onPgx
-			b.before = func(r *http.Request) error {
-				runs++
-				if runs > 2 {
-					return nil
-				}
-				_, err := pgxstore.Tx(r.Context()).Exec(r.Context(), "DO $$ BEGIN RAISE EXCEPTION SQLSTATE '40001'; END $$")
-				return err
-			}
-			handler := build(b, newGuard(pgxstore.New(pool)))
-			for i, replayed := range []string{"", "true"} {
-				w := send(t, handler, `{"cents": 1000}`)
-				if w.Code != http.StatusCreated || w.Header().Get("Idempotent-Replayed") != replayed {
-					t.Errorf("request %s: status %d, %v, %s", strconv.Itoa(i), w.Code, w.Header(), w.Body)
-				}
-			}
-			if effects := testdb.Count(t, pool, "SELECT count(*) FROM transfer WHERE key <> ''"); effects != 1 || runs != 3 {
-				t.Errorf("%d effects after %d runs, want 1 after 3", effects, runs)
-			}
-		})
-	}
 }

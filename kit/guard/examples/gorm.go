@@ -1,20 +1,13 @@
-package examples
+package main
 
 import (
 	"context"
 	"errors"
-	"net/http"
-	"testing"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/jackc/pgx/v5/stdlib"
-	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
-	"gorm.io/gorm/logger"
 
 	"example.com/orders/kit/guard"
-	"example.com/orders/kit/guard/routetest"
 	"example.com/orders/kit/guard/sqlstore"
 )
 
@@ -56,21 +49,4 @@ func onGORM(db *gorm.DB) bank {
 		}
 		return row.ID, err
 	}}
-}
-
-// TestGORM asks a route under echo, with GORM on database/sql.
-func TestGORM(t *testing.T) {
-	t.Parallel()
-	routetest.Run(t, func(t *testing.T) routetest.Route {
-		t.Helper()
-		return newRoute(t, newTables(t), func(pool *pgxpool.Pool) http.Handler {
-			db := stdlib.OpenDBFromPool(pool)
-			t.Cleanup(func() { _ = db.Close() })
-			orm, err := gorm.Open(postgres.New(postgres.Config{Conn: db}), &gorm.Config{Logger: logger.Discard})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return onEcho(onGORM(orm), newGuard(sqlstore.New(db)))
-		})
-	})
 }

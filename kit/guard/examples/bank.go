@@ -1,24 +1,22 @@
-package examples
+package main
 
 import (
 	"context"
 	"database/sql"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/http/httptest"
-	"strings"
-	"testing"
-
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/orders/kit/guard"
 	"example.com/orders/kit/guard/httpguard"
-	"example.com/orders/kit/guard/internal/testdb"
-	"example.com/orders/kit/guard/pgtest"
 	"example.com/orders/kit/guard/pgxstore"
-	"example.com/orders/kit/guard/routetest"
 )
+
+//go:embed bankdb/schema.sql
+var bankSchema string
+
+var schema = bankSchema + pgxstore.Schema("idempotency_record")
 
 // bank transfers money, once for each key.
 type bank struct {
@@ -90,64 +88,3 @@ var onPgx = bank{pay: func(ctx context.Context, t transfer) (id int, err error) 
 	}
 	return id, err
 }}
-
-// bankSchema has transfers from before the guard.
-const bankSchema = `
-CREATE TABLE account (name text PRIMARY KEY);
-CREATE TABLE transfer (
-	id      bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
-	account text   NOT NULL REFERENCES account,
-	cents   bigint NOT NULL
-);
-INSERT INTO account VALUES ('ann'), ('bob');
-INSERT INTO transfer (account, cents) VALUES ('ann', 1000), ('ann', 1000);
-`
-
-// secondLine lets the transfers know their keys for ever.
-const secondLine = `
-ALTER TABLE transfer ADD principal text, ADD key text;
-CREATE UNIQUE INDEX transfer_key ON transfer (account, principal, key);
-`
-
-func newTables(t *testing.T) *pgxpool.Pool {
-	t.Helper()
-	pool := testdb.New(t)
-	testdb.Exec(t, pool, pgxstore.Schema("idempotency_record")+bankSchema+secondLine)
-	return pool
-}
-
-// send sends one request of alice.
-func send(t *testing.T, handler http.Handler, body string) *httptest.ResponseRecorder {
-	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/accounts/ann/transfers", strings.NewReader(body))
-	r.Header.Set("Principal", "alice")
-	r.Header.Set("Idempotency-Key", "key-1")
-	w := httptest.NewRecorder()
-	handler.ServeHTTP(w, r)
-	return w
-}
-
-// newRoute describes the route, served by two processes.
-func newRoute(t *testing.T, pool *pgxpool.Pool, build func(*pgxpool.Pool) http.Handler) routetest.Route {
-	t.Helper()
-	serve := func() string {
-		server := httptest.NewServer(build(testdb.Open(t, pool.Config())))
-		t.Cleanup(server.Close)
-		return server.URL
-	}
-	request := func(account, body string) routetest.Request {
-		return routetest.Request{Method: http.MethodPost, Path: "/accounts/" + account + "/transfers", Body: body}
-	}
-	return routetest.Route{
-		URL: serve(), Replica: serve(),
-		Request:   request("ann", `{"cents": 1000, "note": "rent"}`),
-		Others:    []routetest.Request{request("ann", `{"cents": 1001}`), request("bob", `{"cents": 1000, "note": "rent"}`)},
-		Refused:   request("nobody", `{"cents": 1000}`),
-		Principal: http.Header{"Principal": {"alice"}}, Peer: http.Header{"Principal": {"eve"}},
-		Effects:    pgtest.Count(pool, "transfer"),
-		Hold:       pgtest.Hold(pool, "SELECT FROM account FOR UPDATE"),
-		Fail:       pgtest.Break(pool, "transfer"),
-		FailRecord: pgtest.Break(pool, "idempotency_record"),
-		Expire:     pgtest.Expire(pool, "idempotency_record"),
-	}
-}
