@@ -34,6 +34,7 @@ new: need-go ## copy this service: MODULE=example.com/tickets DIR=../tickets
 
 test: need-go ## run all tests
 	$(CLUSTER) go test $(TESTFLAGS) ./... $(GUARD)/...
+	$(CLUSTER) go -C kit/giftcards test $(TESTFLAGS) ./...
 
 # Where goroutines share something in the process of the test. The rest of the tests runs the
 # same code, or starts the service as another process, which the detector does not see.
@@ -62,8 +63,10 @@ bench: ## compare the service with a pgbench baseline, about 17 minutes
 lint: need-go ## run the linters, check the format, the modules, the contract and the workflow of CI
 	$(TOOL) golangci-lint run ./...
 	cd kit/guard && go tool -modfile=../../tools.mod golangci-lint run ./...
+	cd kit/giftcards && go tool -modfile=../../tools.mod golangci-lint run ./...
 	go mod tidy -diff
 	go -C kit/guard mod tidy -diff
+	go -C kit/giftcards mod tidy -diff
 	$(ACTIONLINT) -shellcheck=
 	@if command -v npx >/dev/null; then \
 		REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx --yes $(REDOCLY) lint; \

@@ -2,8 +2,9 @@
 // cards and top them up, and a retry never does so twice. One route has a handler of
 // net/http, the other one a function that decodes a command and one that executes it.
 //
-// It needs PostgreSQL: DATABASE_URL=postgres://… go run ./kit/giftcards. With -sql it
-// uses database/sql in place of pgx.
+// It needs PostgreSQL. With -sql it uses database/sql in place of pgx:
+//
+//	DATABASE_URL=postgres://… go run .
 package main
 
 import (

@@ -13,7 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/orders/internal/core/order"
+	pgtest "example.com/orders/internal/test/pg"
 )
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var update = flag.Bool("update", false, "write the generated pages")
 
@@ -82,27 +85,53 @@ func main() {
 }
 `
 
-// The commands start in an empty folder beside a clone, and fetch nothing.
 func TestUsePage_ProvidesTheClientForGo(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	if err := os.CopyFS(filepath.Join(folder, "orders", "kit", "client"), os.DirFS(root+"/kit/client")); err != nil {
-		t.Fatal(err)
+	commands := commandsOf(t, "docs/use.md", "Go")
+	printed := runBesideClone(t, commands+"cat >main.go <<'END'\n"+shop+"END\ngo vet . && go run .", "client")
+	if !strings.HasSuffix(printed, "\n<nil>\n") {
+		t.Errorf("the commands printed:\n%s", printed)
 	}
-	program := filepath.Join(folder, "main.go")
-	if err := os.WriteFile(program, []byte(shop), 0o600); err != nil {
-		t.Fatal(err)
+}
+
+func TestGuardPage_StartsFromTheGiftCards(t *testing.T) {
+	t.Parallel()
+	commands := commandsOf(t, "docs/guard.md", "Start from the gift cards")
+	setting := "export GOFLAGS='-v -run=TestGiftCard' DATABASE_URL='" + pgtest.New(t) + "'\n"
+	printed := runBesideClone(t, setting+commands, "guard", "giftcards")
+	if !strings.Contains(printed, "--- PASS: TestGiftCard") {
+		t.Errorf("the commands printed:\n%s", printed)
 	}
-	commands := regexp.MustCompile("(?s)\n## Go\n.*?```bash\n(.*?)```").FindStringSubmatch(pageAt("docs/use.md").Text)
+}
+
+// commandsOf returns the first commands below a heading of a page.
+func commandsOf(t *testing.T, page, heading string) string {
+	t.Helper()
+	commands := regexp.MustCompile("(?s)\n## " + heading + "\n.*?```bash\n(.*?)```").FindStringSubmatch(pageAt(page).Text)
 	if commands == nil {
-		t.Fatal("the page has no commands")
+		t.Fatalf("%s has no commands below %q", page, heading)
 	}
-	shell := exec.CommandContext(t.Context(), "sh", "-e", "-c", commands[1]+"cp ../main.go . && go vet . && go run .")
+	return commands[1]
+}
+
+// runBesideClone executes commands in a folder with a clone that has these parts of the kit,
+// and returns what they print. They fetch nothing.
+func runBesideClone(t *testing.T, commands string, kit ...string) string {
+	t.Helper()
+	folder := t.TempDir()
+	for _, name := range kit {
+		if err := os.CopyFS(filepath.Join(folder, "orders", "kit", name), os.DirFS(root+"/kit/"+name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shell := exec.CommandContext(t.Context(), "sh", "-e", "-c", commands)
 	shell.Dir = folder
 	shell.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOPROXY=off", "GOTOOLCHAIN=local")
-	if printed, err := shell.CombinedOutput(); err != nil || !strings.HasSuffix(string(printed), "\n<nil>\n") {
-		t.Errorf("err = %v, the commands printed:\n%s", err, printed)
+	printed, err := shell.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v, the commands printed:\n%s", err, printed)
 	}
+	return string(printed)
 }
 
 func TestLifeOfAnOrder_IsTheTableOfTransitions(t *testing.T) {
