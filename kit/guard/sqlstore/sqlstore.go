@@ -1,15 +1,16 @@
 // Package sqlstore keeps the records of package guard in PostgreSQL, on database/sql.
-// It works with every driver whose errors have a method SQLState, as those of pgx and
-// lib/pq do.
+// It works with every driver whose errors have a method SQLState. Those of pgx and
+// lib/pq are tested.
 //
 // Create the table with the statements of [Schema], in a migration or by hand. Writes
 // that belong to a command go through the transaction that [Tx] returns: it commits
 // them with the record, and a write by another connection would not be exactly once. An
 // ORM needs a session on that transaction.
 //
-// A guarded request makes four round trips more than an unguarded handler in a
-// transaction: claim, look-up, savepoint and record. What the documentation of pgxstore says about
-// PostgreSQL holds here as well.
+// A guarded request makes four statements more than an unguarded handler in a
+// transaction: claim, look-up, savepoint and record. What the documentation of pgxstore
+// says about PostgreSQL holds here as well, apart from the option for poolers, which is
+// one of pgx.
 package sqlstore
 
 import (
