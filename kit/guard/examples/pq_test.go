@@ -133,8 +133,8 @@ func TestPQ_RollsBackACommandWhoseContextEnds(t *testing.T) {
 	}()
 	hold.Await()
 	stop()
-	if err := <-ended; err == nil {
-		t.Error("the command whose context ended has no error")
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the command whose context ended: %v, want %v", err, context.Canceled)
 	}
 	hold.Release()
 	replayed, err := do(t.Context(), store, run)

@@ -62,7 +62,11 @@ func (s *Store) Check(ctx context.Context) error { return s.store.Check(ctx) }
 // Execute implements [guard.Store]. It runs the command up to five times, if the
 // transaction loses a race: SQLSTATE 40P01 or 40001.
 func (s *Store) Execute(ctx context.Context, claim guard.Claim, run guard.Command) (guard.Record, bool, error) {
-	return s.store.Execute(ctx, claim, run)
+	rec, replayed, err := s.store.Execute(ctx, claim, run)
+	if err != nil && ctx.Err() != nil {
+		err = errors.Join(err, ctx.Err()) // lib/pq says only that a statement was cancelled
+	}
+	return rec, replayed, err
 }
 
 // Lookup implements [guard.LookupStore], for a route such as GET
