@@ -34,17 +34,19 @@ var (
 	// run as well.
 	ErrKeySpent = errors.New("the idempotency key was spent on a refusal")
 	// ErrOutcomeUnknown: the COMMIT failed, and may have taken effect. The same request
-	// with the same key resolves it.
+	// with the same key finds the record, or runs.
 	ErrOutcomeUnknown = errors.New("the outcome of the commit is unknown")
 )
 
-// Guard runs each command once per key. It needs a Store and a Timeout.
+// Guard runs each command once per key. It needs a Store and a Timeout. Many goroutines
+// may use it.
 type Guard struct {
 	Store Store
 	// Wait is how long a duplicate waits for the first request to end. Without it, the
 	// answer to a duplicate is [ErrInProgress] at once.
 	Wait time.Duration
-	// Timeout bounds an accepted request's work, in place of the client's patience.
+	// Timeout bounds an accepted request's work, in place of the client's patience. A
+	// command that takes longer is rolled back with [context.DeadlineExceeded].
 	Timeout time.Duration
 	// OnWait, if not nil, is called after each pause while a duplicate waits, with the
 	// time since it arrived.
@@ -87,8 +89,7 @@ type Command func(ctx context.Context) (Result, error)
 // runs to the end on a separate context, and the retry finds the response.
 //
 // An error of run is returned as it is; the transaction was rolled back, and the key is
-// free. An error of the store may mean that the outcome is unknown, because the answer
-// to COMMIT was lost. Then the same request with the same key resolves it.
+// free. If the answer to COMMIT was lost, the error is [ErrOutcomeUnknown].
 func (g Guard) Do(ctx context.Context, r Request, run Command) (Record, bool, error) {
 	claim := Claim{ID: r.ID, Operation: r.Operation, Fingerprint: r.Content.Fingerprint()}
 	arrived := time.Now()

@@ -38,14 +38,14 @@ func ParseKey(header []string) (string, error) {
 	if strings.Trim(key, " \t") == "" {
 		return "", ErrKeyRequired
 	}
-	if err := CheckKey(key); err != nil {
+	if err := checkKey(key); err != nil {
 		return "", err
 	}
 	return key, nil
 }
 
-// CheckKey returns [ErrKeyInvalid] for a bare key that no request can have sent.
-func CheckKey(key string) error {
+// checkKey returns [ErrKeyInvalid] unless a bare key is one that requests may send.
+func checkKey(key string) error {
 	if len(key) > MaxKeyLength {
 		return fmt.Errorf("%w: it must have at most %d characters", ErrKeyInvalid, MaxKeyLength)
 	}

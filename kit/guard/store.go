@@ -8,8 +8,8 @@ import (
 )
 
 // Scope is a key's owner: all that decides a request's meaning, apart from the request
-// itself. Here that is the principal, a token's issuer and subject; a service with
-// tenants adds the tenant. Equal keys in two scopes are two keys.
+// itself. Usually that is the principal, such as a token's issuer and subject; a service
+// with tenants adds the tenant. Equal keys in two scopes are two keys.
 type Scope string
 
 // NewScope returns the scope for the given parts. Different parts make different scopes

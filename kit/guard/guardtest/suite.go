@@ -19,7 +19,7 @@ import (
 
 // Fixture is a store under test on an empty database.
 type Fixture struct {
-	// Store is the store. If it is an [guard.LookupStore], the look-up is tested
+	// Store is the store. If it is a [guard.LookupStore], the look-up is tested
 	// as well.
 	Store guard.Store
 	// Replica is the store of a second process on the same database.

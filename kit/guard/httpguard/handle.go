@@ -10,6 +10,7 @@ import (
 // Reply is the response of a command. Its status decides what is kept, as for a
 // handler.
 type Reply struct {
+	// Status is required: a command that returns none has failed.
 	Status int
 	// Location is the Location header, or "".
 	Location string
@@ -27,8 +28,8 @@ type Reply struct {
 // ctx, and returns the reply. It may run more than once, so it does not change cmd. An
 // error that is a [Problem] is answered as such, and kept if its status says so: 402,
 // 409 or 422. Any other error rolls everything back. Return errors of the database as
-// they are, or wrapped, so that the store recognises a lost race. The error
-// [guard.ErrKeyReused] says that the key is beside another effect.
+// they are, or wrapped, so that the store recognises a lost race. Return
+// [guard.ErrKeyReused] if a different effect has the key.
 //
 // operation names the command for people who look a key up, such as "createTransfer".
 func Handle[C any](

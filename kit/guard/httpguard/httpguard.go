@@ -57,8 +57,7 @@ type Config struct {
 	Scope func(*http.Request) guard.Scope
 
 	// TTL is how long a key is kept with its response, 72 hours by default. A retry after
-	// that runs the handler again, which finds the key beside the effect: see
-	// [guard.KeyOf].
+	// that runs the handler again, which finds the key with the effect: see [guard.KeyOf].
 	TTL time.Duration
 	// RefusalTTL is how long a refusal is replayed, 6 hours by default. After that the key
 	// is spent, because a refused caller continues under a new one.
@@ -102,7 +101,7 @@ type Outcome struct {
 	Took time.Duration
 }
 
-// Guard guards routes. It may be used by many goroutines.
+// Guard guards routes. Many goroutines may use it.
 type Guard struct {
 	cfg     Config
 	engine  guard.Guard

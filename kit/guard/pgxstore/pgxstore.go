@@ -37,7 +37,7 @@ type Store struct{ store postgres.Store }
 type Option func(*Store)
 
 // Table names the table of the records: idempotency_record by default. The name may
-// begin with a schema, and is in lower case.
+// begin with a schema. Table panics unless it is in lower case and needs no quotes.
 func Table(name string) Option {
 	return func(s *Store) { s.store.Table = postgres.NewTable(name) }
 }
@@ -58,7 +58,7 @@ func New(pool *pgxpool.Pool, options ...Option) *Store {
 }
 
 // Schema returns the statements that create the table and its index, for a migration.
-// The name of the table is idempotency_record, unless [Table] says otherwise.
+// The name is idempotency_record, or that of [Table], and Schema panics as Table does.
 func Schema(table string) string { return postgres.NewTable(table).Schema() }
 
 // Check returns an error that names everything that is missing: the table, its columns
@@ -67,7 +67,7 @@ func Schema(table string) string { return postgres.NewTable(table).Schema() }
 func (s *Store) Check(ctx context.Context) error { return s.store.Check(ctx) }
 
 // Execute implements [guard.Store]. It runs the command up to five times, if the
-// transaction loses a race: SQLSTATE 40P01 or 40001.
+// transaction loses a race: SQLSTATE 40P01 or 40001. The error of the fifth is returned.
 func (s *Store) Execute(ctx context.Context, claim guard.Claim, run guard.Command) (guard.Record, bool, error) {
 	return s.store.Execute(ctx, claim, run)
 }
@@ -78,8 +78,9 @@ func (s *Store) Lookup(ctx context.Context, id guard.ID) (guard.Record, bool, er
 	return s.store.Lookup(ctx, id)
 }
 
-// Clean deletes all expired records, in batches of 1000, and returns their number. An
-// expired record counts as absent, so a late clean-up only costs space.
+// Clean deletes all expired records, in batches of 1000, and returns the number that it
+// deleted, also after an error. An expired record counts as absent, so a late clean-up
+// only costs space.
 func (s *Store) Clean(ctx context.Context) (int64, error) { return s.store.Clean(ctx) }
 
 // KeepClean calls [Store.Clean] at once, and again after each interval, until ctx ends. It

@@ -106,7 +106,9 @@ type Result struct {
 
 // Probe is one question.
 type Probe struct {
-	Name  string // a letter
+	Name string // a letter
+	// Level is 1 for one request after another, 2 for two at once, 3 for many, 4 for
+	// crashes and 5 for other principals.
 	Level int
 	// Title names the behaviour that the probe expects. Sends describes the requests.
 	Title, Sends string
