@@ -115,7 +115,7 @@ func commandsOf(t *testing.T, page, heading string) string {
 }
 
 // runBesideClone executes commands in a folder with a clone that has these parts of the kit,
-// and returns what they print. They fetch nothing.
+// and returns what they print.
 func runBesideClone(t *testing.T, commands string, kit ...string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -126,7 +126,7 @@ func runBesideClone(t *testing.T, commands string, kit ...string) string {
 	}
 	shell := exec.CommandContext(t.Context(), "sh", "-e", "-c", commands)
 	shell.Dir = folder
-	shell.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOPROXY=off", "GOTOOLCHAIN=local")
+	shell.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local")
 	printed, err := shell.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v, the commands printed:\n%s", err, printed)
