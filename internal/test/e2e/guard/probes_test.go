@@ -2,7 +2,6 @@ package guard_test
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"math/rand/v2"
 	"net/http"
@@ -169,25 +168,33 @@ func (c *replicas) failRecords(t testing.TB) func(context.Context) (probe.Trap, 
 	}
 }
 
-// holdCommitted keeps a committed command from answering. The last round trip of a command
-// writes its record and commits. It waits for the table, the process is stopped, and the
-// database goes on alone.
+// holdCommitted keeps a committed command from answering: COMMIT waits in a trigger, the
+// process is stopped, and the database goes on alone. A command that waits for a table
+// may have sent no COMMIT yet, because the connection is still preparing statements. The
+// lock timeout of a command could end the wait before a busy machine has stopped the
+// process.
 func (c *replicas) holdCommitted(t testing.TB) func(context.Context) (probe.Trap, error) {
 	return func(ctx context.Context) (probe.Trap, error) {
 		conn, err := pgx.Connect(ctx, c.DatabaseURL)
 		if err != nil {
 			return probe.Trap{}, err
 		}
-		_, err1 := conn.Exec(ctx, "BEGIN")
-		_, err2 := conn.Exec(ctx, "LOCK TABLE idempotency_record IN SHARE MODE")
+		_, err = conn.Exec(ctx, `SELECT pg_advisory_lock(0, 0); CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql
+				SET lock_timeout = 0 AS 'BEGIN PERFORM pg_advisory_xact_lock(0, 0); RETURN NULL; END';
+			CREATE CONSTRAINT TRIGGER hold AFTER INSERT ON idempotency_record DEFERRABLE INITIALLY DEFERRED
+				FOR EACH ROW EXECUTE FUNCTION hold()`)
 		await := func(ctx context.Context) error {
-			e2e.Eventually(t, "a command waits to store its record", func() bool {
-				return c.Count(t, "SELECT count(*) FROM pg_stat_activity WHERE $1::int = ANY(pg_blocking_pids(pid)) AND query LIKE '%InsertRecord%'",
-					conn.PgConn().PID()) > 0 // and not the clean-up
+			e2e.Eventually(t, "a COMMIT waits", func() bool {
+				return c.Count(t, "SELECT count(*) FROM pg_stat_activity WHERE $1::int = ANY(pg_blocking_pids(pid))", conn.PgConn().PID()) > 0
 			})
 			c.processes[0].Pause(t)
 			return conn.Close(ctx)
 		}
-		return probe.Trap{Await: await}, errors.Join(err1, err2)
+		undo := func(ctx context.Context) error {
+			err := conn.Close(ctx)
+			c.Exec(t, "DROP FUNCTION hold() CASCADE")
+			return err
+		}
+		return probe.Trap{Await: await, Undo: undo}, err
 	}
 }
