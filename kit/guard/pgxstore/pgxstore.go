@@ -4,9 +4,9 @@
 // that belong to a command go through the transaction that [Tx] returns: it commits
 // them with the record, and a write by another connection would not be exactly once.
 //
-// A guarded request makes two round trips more than an unguarded handler in a
-// transaction: one claims the key and looks it up, one stores the record. A replay makes
-// three in all.
+// A guarded request makes no round trip more than an unguarded handler in a
+// transaction: claim and look-up travel with BEGIN, and the record with COMMIT. A replay
+// makes two.
 //
 // # PostgreSQL
 //
@@ -20,6 +20,7 @@ package pgxstore
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -107,27 +108,97 @@ type commandTx struct{ pgx.Tx }
 
 var errEnds = errors.New("the guard commits or rolls back the transaction of a command")
 
-func (commandTx) Commit(context.Context) error   { return errEnds }
-func (commandTx) Rollback(context.Context) error { return errEnds }
+func (*commandTx) Commit(context.Context) error   { return errEnds }
+func (*commandTx) Rollback(context.Context) error { return errEnds }
 
 // database implements [postgres.DB].
 type database struct{ pool *pgxpool.Pool }
 
-func (d database) Begin(ctx context.Context) (postgres.Tx, error) {
-	tx, err := d.pool.Begin(ctx)
-	return transaction{tx}, err
+// Begin sends BEGIN and all statements at once.
+func (d database) Begin(ctx context.Context, statements ...*postgres.Statement) (postgres.Tx, error) {
+	conn, err := d.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	batch := &pgx.Batch{}
+	batch.BeginTx(pgx.TxOptions{})
+	queue(batch, statements)
+	results := conn.SendBatch(ctx, batch)
+	t := transaction{&commandTx{results.Tx()}, conn}
+	if err := results.Close(); err != nil {
+		_ = t.Rollback(ctx)
+		return nil, err
+	}
+	return t, nil
 }
 
 // transaction implements [postgres.Tx].
-type transaction struct{ pgx.Tx }
-
-func (t transaction) In(ctx context.Context) context.Context {
-	return context.WithValue(ctx, txKey{}, pgx.Tx(commandTx(t)))
+type transaction struct {
+	command *commandTx
+	conn    *pgxpool.Conn
 }
 
-// Send sends all statements at once.
-func (t transaction) Send(ctx context.Context, statements ...*postgres.Statement) error {
+func (t transaction) In(ctx context.Context) context.Context {
+	return context.WithValue(ctx, txKey{}, pgx.Tx(t.command))
+}
+
+// Commit sends all statements and COMMIT at once.
+func (t transaction) Commit(ctx context.Context, statements ...*postgres.Statement) error {
+	if err := ctx.Err(); err != nil {
+		return err // COMMIT is not sent
+	}
 	batch := &pgx.Batch{}
+	queue(batch, statements)
+	batch.Queue("commit")
+	results := t.command.SendBatch(ctx, batch)
+	defer results.Close() //nolint:errcheck // it repeats an error
+	for range statements {
+		if _, err := results.Exec(); err != nil {
+			return failed(err)
+		}
+	}
+	if err := results.Close(); err != nil {
+		return postgres.Unknown(err)
+	}
+	t.command.Tx = ended
+	t.conn.Release()
+	return nil
+}
+
+// failed returns the error of a statement before COMMIT. A server that reports one skips
+// the COMMIT. A pooler that has lost the server reports a fatal error or a connection
+// exception (08), and the server may have committed. The driver sends no statement
+// before it has prepared all.
+func failed(err error) error {
+	if _, unsent := errors.AsType[pgx.ErrPreprocessingBatch](err); unsent {
+		return err
+	}
+	reported, ok := errors.AsType[*pgconn.PgError](err)
+	if ok && reported.SeverityUnlocalized == "ERROR" && !strings.HasPrefix(reported.Code, "08") {
+		return err
+	}
+	return postgres.Unknown(err)
+}
+
+func (t transaction) Rollback(ctx context.Context) error {
+	if t.command.Tx == ended {
+		return nil
+	}
+	defer t.conn.Release()
+	return t.command.Tx.Rollback(ctx)
+}
+
+// ended is a transaction that has ended. It takes the place of one that a batch has
+// committed, which pgx still takes for open: a goroutine that a command has left behind
+// must not write to a connection that is back in the pool.
+var ended = func() pgx.Tx {
+	batch := &pgx.Batch{}
+	batch.BeginTx(pgx.TxOptions{})
+	return pgx.FailedBatchResults(batch, pgx.ErrTxClosed).Tx()
+}()
+
+// queue adds statements to a batch, and their results.
+func queue(batch *pgx.Batch, statements []*postgres.Statement) {
 	for _, s := range statements {
 		queued := batch.Queue(s.SQL, s.Args...)
 		if s.Into == nil {
@@ -143,5 +214,4 @@ func (t transaction) Send(ctx context.Context, statements ...*postgres.Statement
 			return err
 		})
 	}
-	return t.SendBatch(ctx, batch).Close()
 }

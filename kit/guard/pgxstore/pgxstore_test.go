@@ -2,6 +2,8 @@ package pgxstore_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -62,12 +64,12 @@ func noEffect(context.Context) (guard.Result, error) {
 	return guard.Result{Response: guard.Response{Status: 201}, TTL: time.Hour}, nil
 }
 
-func TestExecute_CostsTwoRoundTripsMoreThanTheTransaction(t *testing.T) {
+func TestExecute_CostsNoRoundTripMoreThanTheTransaction(t *testing.T) {
 	t.Parallel()
 	s, _, seen := newStore(t)
 	for _, want := range [][]string{
-		{"begin", "SELECT SELECT SAVEPOINT", "INSERT", "commit"},
-		{"begin", "SELECT SELECT SAVEPOINT", "rollback"},
+		{"begin SELECT SELECT SAVEPOINT", "INSERT commit"},
+		{"begin SELECT SELECT SAVEPOINT", "rollback"},
 	} {
 		seen.sent = nil
 		if _, _, err := s.Execute(t.Context(), claim, noEffect); err != nil {
@@ -89,7 +91,7 @@ func TestConfirmReplays_CommitsReplays(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if want := []string{"begin", "SELECT SELECT SAVEPOINT", "SELECT", "commit"}; !slices.Equal(seen.sent, want) {
+	if want := []string{"begin SELECT SELECT SAVEPOINT", "SELECT commit"}; !slices.Equal(seen.sent, want) {
 		t.Errorf("a replay sent %q, want %q", seen.sent, want)
 	}
 }
@@ -111,6 +113,25 @@ func TestTx_LeavesTheEndToTheGuard(t *testing.T) {
 	})
 	if err == nil || testdb.Count(t, pool, "SELECT count(*) FROM effect") != 0 {
 		t.Errorf("%v; want an error and no effect", err)
+	}
+}
+
+// A goroutine that a command leaves behind writes to no connection that is back in the
+// pool.
+func TestTx_EndsWithTheCommand(t *testing.T) {
+	t.Parallel()
+	s, _, _ := newStore(t)
+	var left []pgx.Tx
+	for _, result := range []error{nil, errors.New("failed")} {
+		_, _, _ = s.Execute(t.Context(), guard.Claim{ID: guard.ID{Key: fmt.Sprint(result)}}, func(ctx context.Context) (guard.Result, error) {
+			left = append(left, pgxstore.Tx(ctx))
+			return guard.Result{TTL: time.Hour}, result
+		})
+	}
+	for _, tx := range left {
+		if _, err := tx.Exec(t.Context(), "INSERT INTO effect DEFAULT VALUES"); !errors.Is(err, pgx.ErrTxClosed) {
+			t.Errorf("a write after the end: %v, want ErrTxClosed", err)
+		}
 	}
 }
 

@@ -102,9 +102,17 @@ func Tx(ctx context.Context) *sql.Tx {
 // database implements [postgres.DB].
 type database struct{ db *sql.DB }
 
-func (d database) Begin(ctx context.Context) (postgres.Tx, error) {
+func (d database) Begin(ctx context.Context, statements ...*postgres.Statement) (postgres.Tx, error) {
 	tx, err := d.db.BeginTx(ctx, nil)
-	return transaction{tx}, err
+	if err != nil {
+		return nil, err
+	}
+	t := transaction{tx}
+	if err := t.send(ctx, statements); err != nil {
+		_ = tx.Rollback()
+		return nil, err
+	}
+	return t, nil
 }
 
 // transaction implements [postgres.Tx].
@@ -114,17 +122,16 @@ func (t transaction) In(ctx context.Context) context.Context {
 	return context.WithValue(ctx, txKey{}, t.tx)
 }
 
-// Send sends one statement after the other.
-func (t transaction) Send(ctx context.Context, statements ...*postgres.Statement) error {
+func (t transaction) send(ctx context.Context, statements []*postgres.Statement) error {
 	for _, s := range statements {
-		if err := t.send(ctx, s); err != nil {
+		if err := t.execute(ctx, s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t transaction) send(ctx context.Context, s *postgres.Statement) error {
+func (t transaction) execute(ctx context.Context, s *postgres.Statement) error {
 	if s.Into != nil {
 		err := t.tx.QueryRowContext(ctx, s.SQL, s.Args...).Scan(s.Into...)
 		s.NoRow = errors.Is(err, sql.ErrNoRows)
@@ -141,5 +148,14 @@ func (t transaction) send(ctx context.Context, s *postgres.Statement) error {
 	return err
 }
 
-func (t transaction) Commit(context.Context) error   { return t.tx.Commit() }
+func (t transaction) Commit(ctx context.Context, statements ...*postgres.Statement) error {
+	if err := t.send(ctx, statements); err != nil {
+		return err
+	}
+	if err := t.tx.Commit(); err != nil {
+		return postgres.Unknown(err)
+	}
+	return nil
+}
+
 func (t transaction) Rollback(context.Context) error { return t.tx.Rollback() }

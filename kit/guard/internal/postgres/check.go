@@ -11,15 +11,10 @@ import (
 // Check returns everything that keeps the store from working: the table, its columns
 // and key, the privileges of the role, the isolation level.
 func (s *Store) Check(ctx context.Context) error {
-	tx, err := s.DB.Begin(ctx)
-	if err != nil {
-		return fmt.Errorf("begin: %w", err)
-	}
-	defer tx.Rollback(ctx) //nolint:errcheck // it has only read
 	var isolation, has, missing string
 	var unique bool
 	table := []any{string(s.Table)}
-	if err := tx.Send(ctx,
+	tx, err := s.DB.Begin(ctx,
 		&Statement{SQL: "SELECT current_setting('transaction_isolation')", Into: []any{&isolation}},
 		&Statement{SQL: `SELECT coalesce(string_agg(attname || ' ' || format_type(atttypid, atttypmod), ','), '') FROM pg_attribute
 			WHERE attrelid = to_regclass($1::text) AND attnum > 0 AND NOT attisdropped`, Args: table, Into: []any{&has}},
@@ -28,9 +23,11 @@ func (s *Store) Check(ctx context.Context) error {
 				WHERE attrelid = i.indexrelid) = ARRAY['key', 'scope'])`, Args: table, Into: []any{&unique}},
 		&Statement{SQL: `SELECT coalesce(string_agg(p, ', '), '') FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) p
 			WHERE NOT has_table_privilege(to_regclass($1::text), p)`, Args: table, Into: []any{&missing}},
-	); err != nil {
+	)
+	if err != nil {
 		return fmt.Errorf("check the table of records: %w", err)
 	}
+	defer tx.Rollback(ctx) //nolint:errcheck // it has only read
 	var found []error
 	if isolation != readCommitted {
 		found = append(found, errIsolation(isolation))

@@ -22,15 +22,12 @@ func (s *Store) Clean(ctx context.Context) (deleted int64, err error) {
 }
 
 func (s *Store) cleanOnce(ctx context.Context) (int64, error) {
-	tx, err := s.DB.Begin(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("begin: %w", err)
-	}
-	defer tx.Rollback(ctx) //nolint:errcheck // a transaction that cannot be rolled back is not committed
 	expired := s.Table.deleteExpired(batch)
-	if err := tx.Send(ctx, expired); err != nil {
+	tx, err := s.DB.Begin(ctx, expired)
+	if err != nil {
 		return 0, fmt.Errorf("delete expired records: %w", err)
 	}
+	defer tx.Rollback(ctx) //nolint:errcheck // a transaction that cannot be rolled back is not committed
 	if err := tx.Commit(ctx); err != nil {
 		return 0, fmt.Errorf("delete expired records: %w", err)
 	}

@@ -11,19 +11,27 @@ import (
 
 // DB opens transactions.
 type DB interface {
-	Begin(ctx context.Context) (Tx, error)
+	// Begin opens a transaction and executes statements in order. Each is a separate
+	// statement, which sees what was committed before it began. After an error, there is
+	// no transaction.
+	Begin(ctx context.Context, statements ...*Statement) (Tx, error)
 }
 
 // Tx is a transaction.
 type Tx interface {
 	// In returns a context that carries the transaction to a command.
 	In(ctx context.Context) context.Context
-	// Send executes statements in order. Each is a separate statement, which sees what
-	// was committed before it began.
-	Send(ctx context.Context, statements ...*Statement) error
-	Commit(ctx context.Context) error
+	// Commit executes statements, ignores the results, and commits unless one fails. The
+	// error is that of [Unknown] if the transaction may have committed.
+	Commit(ctx context.Context, statements ...*Statement) error
 	// Rollback has no effect after a commit.
 	Rollback(ctx context.Context) error
+}
+
+// Unknown returns [guard.ErrOutcomeUnknown] with the text of the cause. The cause is
+// hidden from Execute: a COMMIT that may have taken effect is never repeated.
+func Unknown(cause error) error {
+	return fmt.Errorf("%w: %s", guard.ErrOutcomeUnknown, cause.Error())
 }
 
 // Store implements [guard.LookupStore].
@@ -48,6 +56,7 @@ type (
 	found struct {
 		record      guard.Record
 		fingerprint []byte
+		expired     bool
 	}
 )
 
@@ -58,8 +67,7 @@ func (f *found) complete() guard.Record {
 }
 
 // Execute claims the key, runs the command and stores the result in one transaction. A
-// transaction that loses a race begins again. A failed COMMIT is never repeated,
-// whatever the driver says about it.
+// transaction that loses a race begins again.
 func (s *Store) Execute(ctx context.Context, c guard.Claim, run guard.Command) (rec guard.Record, replayed bool, err error) {
 	for range maxRuns {
 		rec, replayed, err = s.executeOnce(ctx, c, run)
@@ -71,76 +79,57 @@ func (s *Store) Execute(ctx context.Context, c guard.Claim, run guard.Command) (
 }
 
 func (s *Store) executeOnce(ctx context.Context, c guard.Claim, run guard.Command) (rec guard.Record, replayed bool, err error) {
-	tx, err := s.DB.Begin(ctx)
-	if err != nil {
-		return rec, false, fmt.Errorf("begin: %w", err)
-	}
-	defer tx.Rollback(ctx) //nolint:errcheck // a transaction that cannot be rolled back is not committed
-	rec, replayed, err = s.claim(ctx, tx, c)
-	if err != nil || replayed {
-		return rec, replayed, err
-	}
-	result, err := run(tx.In(ctx))
-	if err == nil && result.Refused {
-		err = tx.Send(ctx, &Statement{SQL: "ROLLBACK TO SAVEPOINT idempotency_command"})
-	}
-	if err != nil {
-		return rec, false, err
-	}
-	rec = result.Record(c, rec.CreatedAt)
-	record := s.Table.save(rec)
-	if err := tx.Send(ctx, record); err != nil {
-		return rec, false, fmt.Errorf("store the record: %w", err)
-	}
-	if record.Affected != 1 {
-		return rec, false, errors.New("store the record: there is one, although its key was locked")
-	}
-	if err := tx.Commit(ctx); err != nil {
-		return rec, false, fmt.Errorf("%w: %s", guard.ErrOutcomeUnknown, err.Error()) // hides the cause from Execute
-	}
-	return rec, false, nil
-}
-
-// claim returns the record of the key, or claims the key. Then the record has the time
-// of the claim only.
-func (s *Store) claim(ctx context.Context, tx Tx, c guard.Claim) (guard.Record, bool, error) {
 	var claim claimed
 	var stored found
 	// The look-up is a separate statement behind the claim, so that it sees what the last
 	// owner of the lock has committed.
 	look := s.Table.find(c.ID, &stored)
-	if err := tx.Send(ctx, s.Table.claim(c.ID, &claim), look, &Statement{SQL: "SAVEPOINT idempotency_command"}); err != nil {
-		return guard.Record{}, false, fmt.Errorf("claim the key: %w", err)
+	tx, err := s.DB.Begin(ctx, s.Table.claim(c.ID, &claim), look, &Statement{SQL: "SAVEPOINT idempotency_command"})
+	if err != nil {
+		return rec, false, fmt.Errorf("claim the key: %w", err)
 	}
+	defer tx.Rollback(ctx) //nolint:errcheck // a transaction that cannot be rolled back is not committed
 	switch {
 	case claim.isolation != readCommitted:
-		return guard.Record{}, false, errIsolation(claim.isolation)
-	case !look.NoRow:
+		return rec, false, errIsolation(claim.isolation)
+	case !look.NoRow && !stored.expired:
 		return stored.complete(), true, s.confirm(ctx, tx)
 	case !claim.locked:
-		return guard.Record{}, false, guard.ErrInProgress
+		return rec, false, guard.ErrInProgress
 	}
-	return guard.Record{CreatedAt: claim.now}, false, nil
+	result, err := run(tx.In(ctx))
+	if err != nil {
+		return rec, false, err
+	}
+	var last []*Statement
+	if result.Refused {
+		last = append(last, &Statement{SQL: "ROLLBACK TO SAVEPOINT idempotency_command"})
+	}
+	if stored.expired {
+		last = append(last, s.Table.deleteIfExpired(c.ID))
+	}
+	rec = result.Record(c, claim.now)
+	if err := tx.Commit(ctx, append(last, s.Table.insert(rec))...); err != nil {
+		return rec, false, fmt.Errorf("store the record: %w", err)
+	}
+	return rec, false, nil
 }
 
 // Lookup returns the record of a key, or [guard.ErrInProgress] while a transaction
 // holds the key and there is none.
 func (s *Store) Lookup(ctx context.Context, id guard.ID) (guard.Record, bool, error) {
-	tx, err := s.DB.Begin(ctx)
-	if err != nil {
-		return guard.Record{}, false, fmt.Errorf("begin: %w", err)
-	}
-	defer tx.Rollback(ctx) //nolint:errcheck // it has only read
 	var held bool
 	var stored found
 	// First the lock and then the record, so that no transaction that ends meanwhile is
 	// missed.
 	look := s.Table.find(id, &stored)
-	if err := tx.Send(ctx, s.Table.held(id, &held), look); err != nil {
+	tx, err := s.DB.Begin(ctx, s.Table.held(id, &held), look)
+	if err != nil {
 		return guard.Record{}, false, fmt.Errorf("look the key up: %w", err)
 	}
+	defer tx.Rollback(ctx) //nolint:errcheck // it has only read
 	switch {
-	case !look.NoRow:
+	case !look.NoRow && !stored.expired:
 		return stored.complete(), true, nil
 	case held:
 		return guard.Record{}, false, guard.ErrInProgress
@@ -163,11 +152,8 @@ func (s *Store) confirm(ctx context.Context, tx Tx) error {
 	if !s.Confirm {
 		return nil
 	}
-	if err := tx.Send(ctx, &Statement{SQL: "SELECT pg_logical_emit_message(true, '', '')"}); err != nil {
+	if err := tx.Commit(ctx, &Statement{SQL: "SELECT pg_logical_emit_message(true, '', '')"}); err != nil {
 		return fmt.Errorf("confirm the record: %w", err)
-	}
-	if err := tx.Commit(ctx); err != nil {
-		return fmt.Errorf("confirm the record: %w: %s", guard.ErrOutcomeUnknown, err.Error())
 	}
 	return nil
 }

@@ -30,12 +30,15 @@ type store interface {
 type driver struct {
 	open func(t *testing.T, pool *pgxpool.Pool) store
 	exec func(ctx context.Context, sql string) error
+	// together reports that COMMIT is sent with the record.
+	together bool
 }
 
 var drivers = map[string]driver{
 	"pgx": {
-		open: func(_ *testing.T, pool *pgxpool.Pool) store { return pgxstore.New(pool) },
-		exec: func(ctx context.Context, sql string) error { _, err := pgxstore.Tx(ctx).Exec(ctx, sql); return err },
+		open:     func(_ *testing.T, pool *pgxpool.Pool) store { return pgxstore.New(pool) },
+		exec:     func(ctx context.Context, sql string) error { _, err := pgxstore.Tx(ctx).Exec(ctx, sql); return err },
+		together: true,
 	},
 	"database-sql": {
 		open: func(t *testing.T, pool *pgxpool.Pool) store {
@@ -79,17 +82,19 @@ func (d driver) addEffect(ctx context.Context) error {
 	return d.exec(ctx, "INSERT INTO effect DEFAULT VALUES")
 }
 
+var protocols = map[string]pgx.QueryExecMode{
+	"prepared": pgx.QueryExecModeCacheStatement, "for a pooler": pgx.QueryExecModeExec, "simple": pgx.QueryExecModeSimpleProtocol,
+}
+
 func TestStore(t *testing.T) {
 	t.Parallel()
-	simple := func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol }
-	exec := func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec }
-	for name, change := range map[string][]func(*pgxpool.Config){"prepared": nil, "for a pooler": {exec}, "simple": {simple}} {
+	for protocol, mode := range protocols {
 		for driverName, d := range drivers {
-			t.Run(driverName+" "+name, func(t *testing.T) {
+			t.Run(driverName+" "+protocol, func(t *testing.T) {
 				t.Parallel()
 				guardtest.Run(t, func(t *testing.T) guardtest.Fixture {
 					t.Helper()
-					pool := newTables(t, change...)
+					pool := newTables(t, func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = mode })
 					return guardtest.Fixture{
 						Store: d.open(t, pool), Replica: d.open(t, pool), Write: d.addEffect,
 						Read:    func(ctx context.Context) error { return d.exec(ctx, "SELECT FROM effect") },
@@ -120,26 +125,6 @@ func TestExecute_RunsTheCommandAgainAfterALostRace(t *testing.T) {
 			if again := want > 1; runs != want || (err == nil) != again || (effects == 1) != again {
 				t.Errorf("%s: %d runs, %d effects, %v; want %d runs", code, runs, effects, err, want)
 			}
-		}
-	})
-}
-
-// Even a COMMIT that fails with a lost race is not repeated, because others may have
-// failed after they took effect.
-func TestExecute_ReportsAFailedCommitAsUnknown(t *testing.T) {
-	t.Parallel()
-	onEach(t, func(t *testing.T, d driver, pool *pgxpool.Pool) {
-		testdb.Exec(t, pool, `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
-				'BEGIN RAISE EXCEPTION SQLSTATE ''40001''; END';
-			CREATE CONSTRAINT TRIGGER fail AFTER INSERT ON effect DEFERRABLE INITIALLY DEFERRED
-				FOR EACH ROW EXECUTE FUNCTION fail()`)
-		runs := 0
-		_, _, err := d.open(t, pool).Execute(t.Context(), claim, func(ctx context.Context) (guard.Result, error) {
-			runs++
-			return created, d.addEffect(ctx)
-		})
-		if !errors.Is(err, guard.ErrOutcomeUnknown) || runs != 1 {
-			t.Errorf("%d runs, %v; want one run and ErrOutcomeUnknown", runs, err)
 		}
 	})
 }

@@ -95,37 +95,39 @@ func (t Table) held(id guard.ID, held *bool) *Statement {
 	}
 }
 
-// find loads a record, unless it has expired by the clock of the database.
+// find loads a record, and whether it has expired by the clock of the database.
 func (t Table) find(id guard.ID, f *found) *Statement {
 	r := &f.record
 	r.ID = id
 	return &Statement{
 		SQL: `SELECT operation, fingerprint, status, content_type, location, body, created_at, replayed_until,
-			expires_at, replayed_until < least(expires_at, clock_timestamp()) FROM ` + string(t) + `
-			WHERE scope = $1 AND key = $2 AND expires_at > clock_timestamp()`,
+			expires_at, replayed_until < least(expires_at, clock_timestamp()), expires_at <= clock_timestamp()
+			FROM ` + string(t) + ` WHERE scope = $1 AND key = $2`,
 		Args: []any{string(id.Scope), id.Key},
 		Into: []any{
 			&r.Operation, &f.fingerprint, &r.Status, &r.ContentType, &r.Location, &r.Body, &r.CreatedAt, &r.ReplayedUntil,
-			&r.ExpiresAt, &r.Spent,
+			&r.ExpiresAt, &r.Spent, &f.expired,
 		},
 	}
 }
 
-// save stores a record, in place of an expired one.
-func (t Table) save(r guard.Record) *Statement {
+// insert stores a record. It fails if there is one.
+func (t Table) insert(r guard.Record) *Statement {
 	return &Statement{
-		SQL: `INSERT INTO ` + string(t) + ` AS stored (scope, key, operation, fingerprint, status, content_type, location,
-				body, created_at, replayed_until, expires_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-			ON CONFLICT (scope, key) DO UPDATE SET operation = excluded.operation, fingerprint = excluded.fingerprint,
-				status = excluded.status, content_type = excluded.content_type, location = excluded.location,
-				body = excluded.body, created_at = excluded.created_at, replayed_until = excluded.replayed_until,
-				expires_at = excluded.expires_at
-			WHERE stored.expires_at <= clock_timestamp()`,
+		SQL: `INSERT INTO ` + string(t) + ` (scope, key, operation, fingerprint, status, content_type, location, body,
+			created_at, replayed_until, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 		Args: []any{
 			string(r.Scope), r.Key, r.Operation, []byte(r.Fingerprint), r.Status, r.ContentType, r.Location,
 			append([]byte{}, r.Body...), r.CreatedAt, r.ReplayedUntil, r.ExpiresAt,
 		},
+	}
+}
+
+// deleteIfExpired makes room for a record.
+func (t Table) deleteIfExpired(id guard.ID) *Statement {
+	return &Statement{
+		SQL:  `DELETE FROM ` + string(t) + ` WHERE scope = $1 AND key = $2 AND expires_at <= clock_timestamp()`,
+		Args: []any{string(id.Scope), id.Key},
 	}
 }
 
