@@ -65,7 +65,11 @@ type parser struct {
 	problems []string
 	names    []string     // that ${…} may name
 	named    []*yaml.Node // principals
+	commands []*yaml.Node // that sh runs
 }
+
+// ours are the values that each operation has.
+var ours = []string{"unique", "canary", "key"}
 
 // parse reads a description.
 func parse(path string) (*file, error) {
@@ -77,7 +81,7 @@ func parse(path string) (*file, error) {
 	if err := yaml.Unmarshal(text, &document); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	p := &parser{name: path, names: []string{"unique", "canary", "key"}}
+	p := &parser{name: path, names: slices.Clone(ours)}
 	f := &file{path: path, Profile: "auth-19", Timeout: 30 * time.Second, Patience: 20 * time.Second}
 	if document.Kind == 0 {
 		return nil, fmt.Errorf("%s: the file is empty; `auth19 init` writes one", path)
@@ -139,11 +143,19 @@ func (p *parser) check(n *yaml.Node, f *file) {
 	p.variables(n)
 }
 
-var variable = regexp.MustCompile(`\$\{([^}]*)\}`)
+var (
+	variable  = regexp.MustCompile(`\$\{([^}]*)\}`)
+	plainName = regexp.MustCompile(`^\w+$`)
+)
 
 func (p *parser) variables(n *yaml.Node) {
+	inCommand := slices.Contains(p.commands, n)
 	for _, found := range variable.FindAllStringSubmatch(n.Value, -1) {
-		if !slices.Contains(p.names, found[1]) {
+		switch {
+		case inCommand && !plainName.MatchString(found[1]): // an expansion of the shell
+		case inCommand:
+			p.problem(n, "%s in a command: commands get values as environment variables, never as text; write \"$%s\"", found[0], found[1])
+		case !slices.Contains(p.names, found[1]):
 			p.problem(n, "%s: not set; available: ${%s}", found[0], strings.Join(p.names, "}, ${"))
 		}
 	}

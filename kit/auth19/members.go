@@ -3,6 +3,8 @@ package main
 import (
 	"maps"
 	"net/http"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -47,6 +49,11 @@ func (p *parser) principals(n *yaml.Node) map[string]http.Header {
 		for field, value := range p.texts(n.Content[i+1], "the principal") {
 			headers.Set(field, value)
 		}
+		for _, value := range n.Content[i+1].Content {
+			if command.MatchString(value.Value) {
+				p.commands = append(p.commands, value)
+			}
+		}
 		all[n.Content[i].Value] = headers
 	}
 	if b, found := all["b"]; found && maps.EqualFunc(all["a"], b, slices.Equal) {
@@ -89,15 +96,39 @@ func (p *parser) request(n *yaml.Node) request {
 		"headers": func(n *yaml.Node) { r.Headers = p.texts(n, "headers") },
 		"body":    func(n *yaml.Node) { r.Body = n },
 		"capture": func(n *yaml.Node) {
-			r.Capture = p.texts(n, "capture")
+			r.Capture = p.captures(n)
 			p.names = append(p.names, slices.Sorted(maps.Keys(r.Capture))...)
 		},
 	})
 	return r
 }
 
+// captured matches the names of values that a server chooses: none that programs heed.
+var captured = regexp.MustCompile(`^[a-z][A-Za-z0-9_]*$`)
+
+// captures reads JSON pointers by name. Commands get the values as environment variables.
+func (p *parser) captures(n *yaml.Node) map[string]string {
+	pointers := p.texts(n, "capture")
+	for _, name := range slices.Sorted(maps.Keys(pointers)) {
+		_, taken := os.LookupEnv(name)
+		switch {
+		case !captured.MatchString(name), strings.HasSuffix(name, "_proxy"):
+			p.problem(n, "capture %q: expected a name of letters, digits and _ that begins with a lower-case letter, such as cart, and does not end with _proxy", name)
+		case taken, slices.Contains(ours, name):
+			p.problem(n, "capture %q: a variable of this name exists already; choose a different name", name)
+		}
+	}
+	return pointers
+}
+
+// command reads a command for sh.
+func (p *parser) command(n *yaml.Node) string {
+	p.commands = append(p.commands, n)
+	return p.text(n)
+}
+
 func (p *parser) exec(n *yaml.Node) (command string) {
-	p.object(n, "a command", members{"exec": func(n *yaml.Node) { command = p.text(n) }})
+	p.object(n, "a command", members{"exec": func(n *yaml.Node) { command = p.command(n) }})
 	return command
 }
 
@@ -106,6 +137,7 @@ func (p *parser) store(n *yaml.Node) (down, up string) {
 	read := func(into *string) func(*yaml.Node) {
 		return func(n *yaml.Node) {
 			*into = n.Value
+			p.commands = append(p.commands, n)
 			texts = texts && n.Kind == yaml.ScalarNode && n.Value != ""
 		}
 	}
@@ -121,7 +153,7 @@ func (p *parser) effects(n *yaml.Node) (e effects) {
 		"get":     func(n *yaml.Node) { e.Get = p.text(n) },
 		"pointer": func(n *yaml.Node) { e.Pointer = n.Value },
 		"as":      func(n *yaml.Node) { e.As = p.as(n) },
-		"exec":    func(n *yaml.Node) { e.Exec = p.text(n) },
+		"exec":    func(n *yaml.Node) { e.Exec = p.command(n) },
 	})
 	if (e.Get == "") == (e.Exec == "") {
 		p.problem(n, "effects: expected either get, with a pointer to a number or a list, or exec")
@@ -140,9 +172,9 @@ func (p *parser) traps(n *yaml.Node, undo string) (t traps) {
 func (p *parser) trap(n *yaml.Node, undo string) (t trap) {
 	p.object(n, "a hook", members{
 		"headers": func(n *yaml.Node) { t.Headers = p.texts(n, "headers") },
-		"exec":    func(n *yaml.Node) { t.Exec = p.text(n) },
-		"await":   func(n *yaml.Node) { t.Await = p.text(n) },
-		undo:      func(n *yaml.Node) { t.Undone = p.text(n) },
+		"exec":    func(n *yaml.Node) { t.Exec = p.command(n) },
+		"await":   func(n *yaml.Node) { t.Await = p.command(n) },
+		undo:      func(n *yaml.Node) { t.Undone = p.command(n) },
 	})
 	if (t.Headers == nil) == (t.Exec == "") || t.Exec != "" && t.Undone == "" {
 		p.problem(n, "expected either headers, or exec with %s", undo)

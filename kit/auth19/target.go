@@ -56,7 +56,7 @@ var (
 func (f *file) substituted(ctx context.Context, value string) (string, error) {
 	var failed error
 	value = command.ReplaceAllStringFunc(value, func(found string) string {
-		out, err := f.shell(ctx, command.FindStringSubmatch(found)[1])
+		out, err := f.shell(ctx, command.FindStringSubmatch(found)[1], nil)
 		failed = errors.Join(failed, err)
 		return out
 	})
@@ -66,16 +66,17 @@ func (f *file) substituted(ctx context.Context, value string) (string, error) {
 // secret returns a header value after the scheme.
 func secret(value string) string { return scheme.ReplaceAllString(value, "") }
 
-// shell runs a command in the folder of the file and returns the output. A process
+// shell runs a command in the folder of the file, with values as environment variables, and
+// returns the output. A process
 // that the command leaves running does not keep it waiting.
-func (f *file) shell(ctx context.Context, text string) (string, error) {
+func (f *file) shell(ctx context.Context, text string, v values) (string, error) {
 	output, err := os.CreateTemp("", "auth19")
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = errors.Join(output.Close(), os.Remove(output.Name())) }()
 	cmd := exec.CommandContext(ctx, "sh", "-c", text)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Dir(f.path), output, output
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = filepath.Dir(f.path), v.environ(), output, output
 	failed := cmd.Run()
 	said, err := os.ReadFile(output.Name())
 	if failed != nil {
@@ -151,7 +152,7 @@ func (f *file) run(text string, v values) func(context.Context) error {
 		return nil
 	}
 	return func(ctx context.Context) error {
-		_, err := f.shell(ctx, v.expand(text))
+		_, err := f.shell(ctx, text, v)
 		return err
 	}
 }
@@ -220,7 +221,7 @@ var plain = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 // count reads the number of effects back.
 func (f *file) count(ctx context.Context, v values) (int, error) {
 	if f.Effects.Exec != "" {
-		out, err := f.shell(ctx, v.expand(f.Effects.Exec))
+		out, err := f.shell(ctx, f.Effects.Exec, v)
 		if err != nil {
 			return 0, err
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 
@@ -18,13 +19,26 @@ type values map[string]json.RawMessage
 // expand returns a text in which values stand for their ${names}.
 func (v values) expand(text string) string {
 	return variable.ReplaceAllStringFunc(text, func(found string) string {
-		raw := v[variable.FindStringSubmatch(found)[1]]
-		var s string
-		if json.Unmarshal(raw, &s) == nil {
-			return s
-		}
-		return string(raw)
+		return v.text(variable.FindStringSubmatch(found)[1])
 	})
+}
+
+func (v values) text(name string) string {
+	var s string
+	if json.Unmarshal(v[name], &s) == nil {
+		return s
+	}
+	return string(v[name])
+}
+
+// environ returns the environment of a command, in which a value is a variable: a server
+// may choose it, and no text of a server may become part of a command.
+func (v values) environ() []string {
+	environ := os.Environ()
+	for name := range v {
+		environ = append(environ, name+"="+v.text(name))
+	}
+	return environ
 }
 
 // body returns a YAML value as JSON, the members in order. A text is sent as it is.

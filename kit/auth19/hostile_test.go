@@ -1,0 +1,121 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// hostile is a server that attacks whoever tests it. Each route has one attack.
+type hostile struct {
+	*httptest.Server
+
+	mu      sync.Mutex
+	charges int
+}
+
+// newHostile serves attacks by path, in addition to honest charges.
+func newHostile(t *testing.T, attacks map[string]http.HandlerFunc) *hostile {
+	t.Helper()
+	h := &hostile{}
+	routes := http.NewServeMux()
+	routes.HandleFunc("/charges", h.charge)
+	for path, attack := range attacks {
+		routes.HandleFunc(path, attack)
+	}
+	h.Server = httptest.NewServer(routes)
+	t.Cleanup(h.Close)
+	return h
+}
+
+func (h *hostile) charge(w http.ResponseWriter, r *http.Request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r.Method == http.MethodPost {
+		h.charges++
+		w.WriteHeader(http.StatusCreated)
+	}
+	_ = json.NewEncoder(w).Encode(map[string]int{"data": h.charges})
+}
+
+// describe writes a description with more members into a new folder.
+func (h *hostile) describe(t *testing.T, more string) string {
+	t.Helper()
+	return write(t, "server: "+h.URL+"\n"+more)
+}
+
+func answer(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }
+}
+
+// A captured value is a text to a command, and never a part of it.
+func TestCommands_GetValuesAsEnvironment(t *testing.T) {
+	t.Parallel()
+	const attack = "1; touch pwned; $(touch pwned) `touch pwned` ' \" \n touch pwned #"
+	body, err := json.Marshal(map[string]any{"id": attack, "n": 1.50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newHostile(t, map[string]http.HandlerFunc{"/carts": answer(string(body))})
+	path := h.describe(t, `
+before: {path: /carts, capture: {cart: /id, n: /n}}
+do: {path: /charges, body: {cart: "${cart}"}}
+effects: {exec: 'printf %s "$cart" >cart; echo $n >n; printf %s "$key" >key; curl -s `+h.URL+`/charges | tr -dc 0-9'}
+`)
+
+	status, out := command19(t, "run", path, "A")
+
+	dir := filepath.Dir(path)
+	if _, err := os.Stat(filepath.Join(dir, "pwned")); err == nil {
+		t.Error("the server ran a command")
+	}
+	if got := mustRead(t, filepath.Join(dir, "cart")); got != attack || mustRead(t, filepath.Join(dir, "n")) != "1.5\n" || len(mustRead(t, filepath.Join(dir, "key"))) != 36 {
+		t.Errorf("the command got %q", got)
+	}
+	if status == unusable {
+		t.Errorf("status %d: %s", status, out)
+	}
+}
+
+// A text cannot stand in the place of a value, wherever a file has a command.
+func TestParse_RefusesTemplatesInCommands(t *testing.T) {
+	t.Parallel()
+	const want = `auth19.yaml:4: ${key} in a command: commands get values as environment variables, never as text; write "$key"`
+	for _, more := range []string{
+		"kill: {exec: 'x ${key}'}\nstart: {exec: x}", "kill: {exec: x}\nstart: {exec: 'x ${key}'}", "expire: {exec: 'x ${key}'}",
+		"store: {down: 'x ${key}', up: x}", "store: {down: x, up: 'x ${key}'}", "principals: {a: {Authorization: '$(x ${key})'}}",
+		"hold: {before: {exec: 'x ${key}', release: x}}", "hold: {before: {exec: x, release: 'x ${key}'}}",
+		"hold: {after: {exec: x, await: 'x ${key}', release: x}}", "fail: {after: {exec: x, undo: 'x ${key}'}}",
+	} {
+		_, err := parse(write(t, small+more))
+		if err == nil || strings.Count(strings.ReplaceAll(err.Error(), ":5:", ":4:"), want) != 1 {
+			t.Errorf("%q: %v, want %q once", more, err, want)
+		}
+	}
+	if _, err := parse(write(t, "server: http://a\ndo: {path: /x}\neffects: {exec: 'echo ${key}'}")); err == nil {
+		t.Error("effects accept a template")
+	}
+}
+
+// A server chooses the value of a captured name, which must change no command.
+func TestParse_RefusesNamesThatCommandsDependOn(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"PATH": `"PATH"`, "LD_PRELOAD": `"LD_PRELOAD"`, "IFS": `"IFS"`, "http_proxy": `"http_proxy"`, "key": `"key"`,
+		"the-cart": `"the-cart"`, "1": `"1"`, "a=b": `"a=b"`, "_": `"_"`, "cart id": `"cart id"`,
+	} {
+		_, err := parse(write(t, small+"before: {path: /carts, capture: {"+name+": /id}}"))
+		if err == nil || !strings.Contains(err.Error(), "auth19.yaml:4: capture "+want+": ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := parse(write(t, small+"before: {path: /carts, capture: {cartId_2: /id}}")); err != nil {
+		t.Error(err)
+	}
+}
