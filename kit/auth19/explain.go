@@ -11,14 +11,14 @@ import (
 	"example.com/orders/kit/guard/routetest/probe"
 )
 
-func listProbes(_ context.Context, _ []string, out, _ io.Writer) (int, error) {
+func listProbes(_ context.Context, _ []string, c console) (int, error) {
 	for _, p := range probe.Probes {
-		say(out, "%s  L%d  %s\n", p.Name, p.Level, p.Title)
+		say(c.out, "%s  L%d  %s\n", p.Name, p.Level, p.Title)
 	}
 	return kept, nil
 }
 
-func explain(_ context.Context, args []string, out, _ io.Writer) (int, error) {
+func explain(_ context.Context, args []string, c console) (int, error) {
 	flags := flag.NewFlagSet("explain", flag.ContinueOnError)
 	only := flags.String("profile", "", "")
 	names, err := parseArgs(flags, args)
@@ -42,13 +42,13 @@ func explain(_ context.Context, args []string, out, _ io.Writer) (int, error) {
 		shown = []string{*only}
 	}
 	for _, p := range chosen {
-		say(out, "%s (L%d): %s\n%s\n", p.Name, p.Level, p.Title, p.Sends)
+		say(c.out, "%s (L%d): %s\n%s\n", p.Name, p.Level, p.Title, p.Sends)
 		for _, name := range shown {
-			explainIn(out, p, profiles[name])
+			explainIn(c.out, p, profiles[name])
 		}
-		say(out, "\n")
+		say(c.out, "\n")
 	}
-	say(out, "%s", legend)
+	say(c.out, "%s", legend)
 	return kept, nil
 }
 

@@ -16,7 +16,8 @@ import (
 // file is a description of a server under test.
 type file struct {
 	path       string
-	header     string // name of the key header
+	header     string   // name of the key header
+	commands   []string // with their lines
 	Servers    []string
 	Profile    string
 	Key        string
@@ -57,7 +58,12 @@ type trap struct {
 }
 
 // effects says how effects are counted.
-type effects struct{ Get, Pointer, As, Exec string }
+type effects struct {
+	Get     string
+	Pointer string
+	As      string `yaml:",omitempty"`
+	Exec    string `yaml:",omitempty"`
+}
 
 // parser reads a file and keeps all that is wrong with it.
 type parser struct {
@@ -71,6 +77,8 @@ type parser struct {
 // ours are the values that each operation has.
 var ours = []string{"unique", "canary", "key"}
 
+const defaultProfile = "draft-07"
+
 // parse reads a description.
 func parse(path string) (*file, error) {
 	text, err := os.ReadFile(path)
@@ -82,7 +90,7 @@ func parse(path string) (*file, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	p := &parser{name: path, names: slices.Clone(ours)}
-	f := &file{path: path, Profile: "auth-19", Timeout: 30 * time.Second, Patience: 20 * time.Second}
+	f := &file{path: path, Profile: defaultProfile, Timeout: 30 * time.Second, Patience: 20 * time.Second}
 	if document.Kind == 0 {
 		return nil, fmt.Errorf("%s: the file is empty; `auth19 init` writes one", path)
 	}
@@ -90,6 +98,9 @@ func parse(path string) (*file, error) {
 	p.check(document.Content[0], f)
 	if len(p.problems) > 0 {
 		return nil, fmt.Errorf("%s", strings.Join(p.problems, "\n"))
+	}
+	for _, n := range p.commands {
+		f.commands = append(f.commands, fmt.Sprintf("%d: %s", n.Line, n.Value))
 	}
 	return f, nil
 }

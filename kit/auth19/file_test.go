@@ -49,6 +49,10 @@ func TestParse_NamesLineAndWhatIsAllowed(t *testing.T) {
 		"server: http://a\ndo: {path: /x}":                `auth19.yaml:1: effects is missing`,
 		"effects: {get: /x, exec: y}":                     `auth19.yaml:1: effects: expected either get, with a pointer to a number or a list, or exec`,
 		"server: localhost\ndo: {path: /x}":               `auth19.yaml:1: "localhost": expected a URL, such as http://127.0.0.1:8080`,
+		"server: http://me:secret@a":                      `auth19.yaml:1: expected a URL without user and password; put them into principals, such as a: {Authorization: Basic …}`,
+		"server: http://a?b":                              `auth19.yaml:1: "http://a?b": expected a URL, such as http://127.0.0.1:8080`,
+		small + "other: {path: \"/x/{id}\"}":              `auth19.yaml:4: "/x/{id}": put a value in place of {id}, or capture one in before and write ${id}`,
+		"effects: {get: x}":                               `auth19.yaml:1: "x": expected a path that begins with /`,
 		"server: [http://a,http://b,http://c]":            `auth19.yaml:1: 3 servers; expected one URL, or those of two processes`,
 	} {
 		_, err := parse(write(t, text))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -66,10 +67,11 @@ func TestCommands_GetValuesAsEnvironment(t *testing.T) {
 	path := h.describe(t, `
 before: {path: /carts, capture: {cart: /id, n: /n}}
 do: {path: /charges, body: {cart: "${cart}"}}
-effects: {exec: 'printf %s "$cart" >cart; echo $n >n; printf %s "$key" >key; curl -s `+h.URL+`/charges | tr -dc 0-9'}
+effects: {get: /charges, pointer: /data}
+expire: {exec: 'printf %s "$cart" >cart; echo $n >n; printf %s "$key" >key'}
 `)
 
-	status, out := command19(t, "run", path, "A")
+	status, out := command19(t, "run", path, "T")
 
 	dir := filepath.Dir(path)
 	if _, err := os.Stat(filepath.Join(dir, "pwned")); err == nil {
@@ -117,5 +119,42 @@ func TestParse_RefusesNamesThatCommandsDependOn(t *testing.T) {
 	}
 	if _, err := parse(write(t, small+"before: {path: /carts, capture: {cartId_2: /id}}")); err != nil {
 		t.Error(err)
+	}
+}
+
+// A file may come from a stranger as well.
+func TestRun_AsksBeforeItRunsCommands(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer string
+		asks   bool // a person can answer
+		args   []string
+		status int
+	}{
+		"yes": {"y\n", true, nil, kept}, "no": {"n\n", true, nil, unusable}, "no answer": {"", true, nil, unusable},
+		"no person": {"y\n", false, nil, unusable}, "no person, --yes": {"", false, []string{"--yes"}, kept},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHostile(t, nil)
+			path := h.describe(t, `
+principals: {a: {Authorization: "Bearer $(touch ran && echo alice)"}}
+do: {path: /charges, body: {amount: 100}}
+effects: {get: /charges, pointer: /data}
+expire: {exec: "touch expired # \e[8m"}
+`)
+			var text bytes.Buffer
+
+			status := run(t.Context(), append([]string{"run", path, "T"}, c.args...), console{in: strings.NewReader(c.answer), asks: c.asks, out: &text, err: &text})
+
+			_, err := os.Stat(filepath.Join(filepath.Dir(path), "ran"))
+			if ran := err == nil && h.charges > 0; status != c.status || ran != (status == kept) {
+				t.Errorf("status %d, want %d; ran = %v: %s", status, c.status, ran, text.String())
+			}
+			shown := strings.Contains(text.String(), "  3: Bearer $(touch ran && echo alice)\n  6: touch expired # \\x1b[8m\n")
+			if shown == (c.args != nil) || !c.asks && shown != strings.Contains(text.String(), "--yes") {
+				t.Errorf("the commands are shown = %v: %s", shown, text.String())
+			}
+		})
 	}
 }

@@ -1,14 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ import (
 type document map[string]any
 
 // initialize writes a description of the operations of a contract that carry a key.
-func initialize(_ context.Context, args []string, out, _ io.Writer) (int, error) {
+func initialize(_ context.Context, args []string, c console) (int, error) {
 	flags := flag.NewFlagSet("init", flag.ContinueOnError)
 	path := flags.String("openapi", "", "")
 	if rest, err := parseArgs(flags, args); err != nil || len(rest) > 0 || *path == "" {
@@ -39,16 +40,20 @@ func initialize(_ context.Context, args []string, out, _ io.Writer) (int, error)
 	if len(operations) == 0 {
 		return unusable, fmt.Errorf("%s: no operation has a header such as Idempotency-Key", *path)
 	}
-	return kept, d.write(out, operations)
+	return kept, d.write(c.out, operations)
 }
 
 // operation is one that carries a key.
 type operation struct {
-	method, path, key string
-	body              any
+	Method string
+	Path   string
+	Body   any `yaml:",omitempty"`
+
+	key string
 }
 
-// guarded returns the operations with a key header among the parameters.
+// guarded returns the operations with a key header among the parameters. Those with a path
+// parameter to fill in come last.
 func (d document) guarded() []operation {
 	var found []operation
 	paths := d.object(d["paths"])
@@ -56,25 +61,45 @@ func (d document) guarded() []operation {
 		item := d.object(paths[path])
 		for _, method := range []string{"post", "put", "patch", "delete"} {
 			op := d.object(item[method])
-			if key := d.keyHeader(item["parameters"], op["parameters"]); key != "" {
-				found = append(found, operation{strings.ToUpper(method), path, key, d.body(op)})
+			parameters := append(d.parameters(item), d.parameters(op)...)
+			if key := keyHeader(parameters); key != "" {
+				found = append(found, operation{strings.ToUpper(method), d.filled(path, parameters), d.body(op), key})
 			}
 		}
 	}
+	slices.SortStableFunc(found, func(a, b operation) int {
+		return strings.Count(a.Path, "{") - strings.Count(b.Path, "{")
+	})
 	return found
 }
 
+func (d document) parameters(of map[string]any) []map[string]any {
+	list, _ := of["parameters"].([]any)
+	var parameters []map[string]any
+	for _, parameter := range list {
+		parameters = append(parameters, d.object(parameter))
+	}
+	return parameters
+}
+
+// filled returns a path with the values that the contract has for parameters.
+func (d document) filled(path string, parameters []map[string]any) string {
+	for _, p := range parameters {
+		value := cmp.Or(example(p), example(d.object(p["schema"])))
+		if p["in"] == "path" && value != nil {
+			path = strings.ReplaceAll(path, fmt.Sprintf("{%v}", p["name"]), url.PathEscape(fmt.Sprint(value)))
+		}
+	}
+	return path
+}
+
 // keyHeader returns the name of the header with the key.
-func (d document) keyHeader(lists ...any) string {
-	for _, list := range lists {
-		parameters, _ := list.([]any)
-		for _, parameter := range parameters {
-			p := d.object(parameter)
-			name, _ := p["name"].(string)
-			lower := strings.ToLower(name)
-			if p["in"] == "header" && (strings.Contains(lower, "idempotency") || lower == "paypal-request-id") {
-				return http.CanonicalHeaderKey(name)
-			}
+func keyHeader(parameters []map[string]any) string {
+	for _, p := range parameters {
+		name, _ := p["name"].(string)
+		lower := strings.ToLower(name)
+		if p["in"] == "header" && (strings.Contains(lower, "idempotency") || lower == "paypal-request-id") {
+			return http.CanonicalHeaderKey(name)
 		}
 	}
 	return ""
@@ -114,16 +139,9 @@ func (d document) body(op map[string]any) any {
 // sample returns a value that fits a schema, as far as that is easy to tell.
 func (d document) sample(schema any, depth int) any {
 	s := d.object(schema)
-	for _, name := range []string{"example", "default", "const"} {
-		if value, found := s[name]; found {
-			return value
-		}
-	}
-	if values, found := s["enum"].([]any); found && len(values) > 0 {
-		return values[0]
-	}
-	if depth > 8 {
-		return nil
+	value := example(s)
+	if value != nil || depth > 8 {
+		return value
 	}
 	for _, name := range []string{"allOf", "oneOf", "anyOf"} {
 		if parts, found := s[name].([]any); found && len(parts) > 0 {
@@ -145,6 +163,19 @@ func (d document) sample(schema any, depth int) any {
 	return map[string]any{}
 }
 
+// example returns a value that a schema or parameter mentions, or nil.
+func example(s map[string]any) any {
+	for _, name := range []string{"example", "default", "const"} {
+		if value, found := s[name]; found {
+			return value
+		}
+	}
+	if values, found := s["enum"].([]any); found && len(values) > 0 {
+		return values[0]
+	}
+	return nil
+}
+
 // sampleObject returns an object with the required members.
 func (d document) sampleObject(s map[string]any, depth int) any {
 	required, _ := s["required"].([]any)
@@ -156,30 +187,48 @@ func (d document) sampleObject(s map[string]any, depth int) any {
 	return made
 }
 
-// write writes the first operation as the one to test, and the rest as comments.
+// description is a file for run.
+type description struct {
+	Server, Profile, Key string
+	Principals           map[string]map[string]string `yaml:",flow"`
+	Do                   operation                    `yaml:",flow"`
+	Effects              effects                      `yaml:",flow"`
+}
+
+// write writes the first operation as the one to test, and the rest as comments. The
+// library quotes each text, because a contract may come from a stranger.
 func (d document) write(out io.Writer, operations []operation) error {
 	server := "http://127.0.0.1:8080"
 	if servers, _ := d["servers"].([]any); len(servers) > 0 {
-		if url, _ := d.object(servers[0])["url"].(string); strings.HasPrefix(url, "http") {
-			server = strings.TrimSuffix(url, "/")
+		if stated, _ := d.object(servers[0])["url"].(string); isServer(stated) {
+			server = strings.TrimSuffix(stated, "/")
 		}
 	}
 	first := operations[0]
-	body, err := json.Marshal(first.body)
-	say(out, `server: %s             # or [%[1]s, and the URL of a second process]
-profile: auth-19
-key: %s
-principals:
-  a: {Authorization: "Bearer $(cat token)"}  # $(…) is a command
-do: {method: %s, path: %q, body: %s}
-`, server, first.key, first.method, first.path, body)
-	for _, other := range operations[1:] {
-		body, failed := json.Marshal(other.body)
-		err = errors.Join(err, failed)
-		say(out, "# or: {method: %s, path: %q, body: %s}\n", other.method, other.path, body)
+	var root yaml.Node
+	err := root.Encode(description{
+		Server: server, Profile: defaultProfile, Key: first.key, Do: first,
+		Principals: map[string]map[string]string{"a": {"Authorization": "Bearer $(cat token)"}},
+		Effects:    effects{Get: first.Path, Pointer: "/data"},
+	})
+	comments := map[string]string{
+		"server": "a URL, or a list with that of a second process", "profile": "or one of " + strings.Join(profileNames(), ", "),
+		"principals": "$(…) is a command", "effects": "what counts the effects: a number, or a list, shown to a",
 	}
-	say(out, `# other: {body: {…}}        a body that asks for something else
-effects: {get: %q, pointer: /data}  # what counts the effects: a number, or a list, shown to a
-`, first.path)
-	return err
+	if strings.Contains(first.Path, "{") {
+		comments["do"] = "put a value in place of each {name}\n"
+	}
+	for _, other := range operations[1:] {
+		text, failed := yaml.Marshal(struct {
+			Or operation `yaml:",flow"`
+		}{other})
+		err = errors.Join(err, failed)
+		comments["do"] += string(text)
+	}
+	for i := 0; i < len(root.Content); i += 2 {
+		root.Content[i].HeadComment = comments[root.Content[i].Value]
+	}
+	text, failed := yaml.Marshal(&root)
+	_, unsaid := out.Write(text)
+	return errors.Join(err, failed, unsaid)
 }

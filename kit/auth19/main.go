@@ -26,6 +26,7 @@ const usage = `Does a server keep its idempotency promise?
       --level L2                 up to this level
       --seed 7                   the same keys as in run 7
       --json F --junit F --markdown F
+      --yes                      run the commands of the file without a question
   auth19 list                    the probes
   auth19 explain [PROBES…]       what a probe sends and expects, and which sentence asks for it
       --profile NAME             in this profile only
@@ -42,38 +43,26 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	status := run(ctx, os.Args[1:], console{os.Stdin, isTerminal(os.Stdin), os.Stdout, os.Stderr})
 	stop()
 	os.Exit(status)
 }
 
-// say prints to a terminal, where a failure has no remedy.
-func say(out io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(out, format, args...) }
-
-// step shows the progress of a probe, on a terminal only.
-func step(progress io.Writer, text string) {
-	if f, ok := progress.(*os.File); ok {
-		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			say(progress, "\r\033[K%s", text)
-		}
-	}
-}
-
 // run runs a command line and returns the exit status.
-func run(ctx context.Context, args []string, out, progress io.Writer) int {
-	commands := map[string]func(context.Context, []string, io.Writer, io.Writer) (int, error){
+func run(ctx context.Context, args []string, c console) int {
+	commands := map[string]func(context.Context, []string, console) (int, error){
 		"run": runProbes, "init": initialize, "list": listProbes, "explain": explain,
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
-		say(progress, "%s", usage)
+		say(c.err, "%s", usage)
 		if len(args) > 0 && slices.Contains([]string{"help", "-h", "--help"}, args[0]) {
 			return kept
 		}
 		return unusable
 	}
-	status, err := commands[args[0]](ctx, args[1:], out, progress)
+	status, err := commands[args[0]](ctx, args[1:], c)
 	if err != nil {
-		say(progress, "%s\n", err)
+		say(c.err, "%s\n", err)
 		return unusable
 	}
 	return status
@@ -122,16 +111,16 @@ func selected(names []string, level string) ([]probe.Probe, error) {
 	return chosen, nil
 }
 
-func runProbes(ctx context.Context, args []string, out, progress io.Writer) (int, error) {
+func runProbes(ctx context.Context, args []string, c console) (int, error) {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
-	level, seed := flags.String("level", "L5", ""), flags.Uint64("seed", 0, "")
+	level, seed, yes := flags.String("level", "L5", ""), flags.Uint64("seed", 0, ""), flags.Bool("yes", false, "")
 	files := map[string]*string{"json": flags.String("json", "", ""), "junit": flags.String("junit", "", ""), "markdown": flags.String("markdown", "", "")}
 	rest, err := parseArgs(flags, args)
 	if err != nil {
 		return unusable, err
 	}
 	if len(rest) == 0 {
-		say(progress, "%s\n", usage)
+		say(c.err, "%s\n", usage)
 		return unusable, errors.New("run needs a file")
 	}
 	chosen, err := selected(rest[1:], *level)
@@ -139,13 +128,16 @@ func runProbes(ctx context.Context, args []string, out, progress io.Writer) (int
 		return unusable, err
 	}
 	f, err := parse(rest[0])
+	if err == nil && !*yes {
+		err = c.consent(ctx, f)
+	}
 	if err != nil {
 		return unusable, err
 	}
 	if *seed == 0 {
 		*seed = newSeed()
 	}
-	report, err := f.ask19(ctx, chosen, *seed, out, progress)
+	report, err := f.ask19(ctx, chosen, *seed, c)
 	if err != nil {
 		return unusable, err
 	}
@@ -159,7 +151,7 @@ func newSeed() uint64 {
 }
 
 // ask19 asks the questions, and prints each answer when it is there.
-func (f *file) ask19(ctx context.Context, chosen []probe.Probe, seed uint64, out, progress io.Writer) (*report, error) {
+func (f *file) ask19(ctx context.Context, chosen []probe.Probe, seed uint64, c console) (*report, error) {
 	t, err := f.target(ctx, seed)
 	if err != nil {
 		return nil, err
@@ -167,19 +159,19 @@ func (f *file) ask19(ctx context.Context, chosen []probe.Probe, seed uint64, out
 	if err := t.Check(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.path, err)
 	}
-	say(out, "%s against %s, seed %d\n\n", f.Profile, strings.Join(f.Servers, " and "), seed)
+	say(c.out, "%s against %s, seed %d\n\n", f.Profile, strings.Join(f.Servers, " and "), seed)
 	r := newReport(f, t)
 	for _, p := range chosen {
-		step(progress, p.Name+"  "+p.Title)
-		t.Progress = func(text string) { step(progress, p.Name+"  "+p.Title+": "+text) }
+		step(c.err, p.Name+"  "+p.Title)
+		t.Progress = func(text string) { step(c.err, p.Name+"  "+p.Title+": "+text) }
 		result := p.Ask(ctx, t)
-		step(progress, "")
+		step(c.err, "")
 		r.add(result)
-		say(out, "%s\n", r.Results[len(r.Results)-1].row())
+		say(c.out, "%s\n", r.Results[len(r.Results)-1].row())
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 	}
-	r.printEnd(out)
+	r.printEnd(c.out)
 	return r, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -14,16 +15,23 @@ import (
 
 func (p *parser) servers(n *yaml.Node) []string {
 	servers := oneOrMany(n, func(n *yaml.Node) string {
-		url := strings.TrimSuffix(p.text(n), "/")
-		if !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
-			p.problem(n, "%q: expected a URL, such as http://127.0.0.1:8080", n.Value)
+		switch stated := p.text(n); {
+		case strings.Contains(stated, "@"):
+			p.problem(n, "expected a URL without user and password; put them into principals, such as a: {Authorization: Basic …}")
+		case !isServer(stated):
+			p.problem(n, "%q: expected a URL, such as http://127.0.0.1:8080", stated)
 		}
-		return url
+		return strings.TrimSuffix(n.Value, "/")
 	})
 	if len(servers) > 2 {
 		p.problem(n, "%d servers; expected one URL, or those of two processes", len(servers))
 	}
 	return servers
+}
+
+func isServer(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && slices.Contains([]string{"http", "https"}, u.Scheme) && u.Host != "" && u.User == nil && u.RawQuery+u.Fragment == ""
 }
 
 func (p *parser) probes(n *yaml.Node) []string {
@@ -81,18 +89,27 @@ func (p *parser) texts(n *yaml.Node, what string) map[string]string {
 	return texts
 }
 
+var placeholder = regexp.MustCompile(`(^|[^$])(\{[^}]*\})`)
+
+func (p *parser) path(n *yaml.Node) string {
+	path := p.text(n)
+	if !strings.HasPrefix(path, "/") {
+		p.problem(n, "%q: expected a path that begins with /", path)
+	}
+	for _, found := range placeholder.FindAllStringSubmatch(path, -1) {
+		p.problem(n, "%q: put a value in place of %s, or capture one in before and write $%[2]s", path, found[2])
+	}
+	return path
+}
+
 func (p *parser) requests(n *yaml.Node) []request { return oneOrMany(n, p.request) }
 
 func (p *parser) request(n *yaml.Node) request {
 	var r request
 	p.object(n, "a request", members{
-		"as":     func(n *yaml.Node) { r.As = p.as(n) },
-		"method": func(n *yaml.Node) { r.Method = strings.ToUpper(p.text(n)) },
-		"path": func(n *yaml.Node) {
-			if r.Path = p.text(n); !strings.HasPrefix(r.Path, "/") {
-				p.problem(n, "%q: expected a path that begins with /", n.Value)
-			}
-		},
+		"as":      func(n *yaml.Node) { r.As = p.as(n) },
+		"method":  func(n *yaml.Node) { r.Method = strings.ToUpper(p.text(n)) },
+		"path":    func(n *yaml.Node) { r.Path = p.path(n) },
 		"headers": func(n *yaml.Node) { r.Headers = p.texts(n, "headers") },
 		"body":    func(n *yaml.Node) { r.Body = n },
 		"capture": func(n *yaml.Node) {
@@ -150,7 +167,7 @@ func (p *parser) store(n *yaml.Node) (down, up string) {
 
 func (p *parser) effects(n *yaml.Node) (e effects) {
 	p.object(n, "effects", members{
-		"get":     func(n *yaml.Node) { e.Get = p.text(n) },
+		"get":     func(n *yaml.Node) { e.Get = p.path(n) },
 		"pointer": func(n *yaml.Node) { e.Pointer = n.Value },
 		"as":      func(n *yaml.Node) { e.As = p.as(n) },
 		"exec":    func(n *yaml.Node) { e.Exec = p.command(n) },

@@ -26,6 +26,7 @@ func describe(t *testing.T, c *cluster, more string) string {
 	t.Helper()
 	return write(t, fmt.Sprintf(`
 server: [%s, %s]
+profile: auth-19
 principals: {a: {Authorization: Bearer token-of-a}, b: {Authorization: Bearer token-of-b}}
 do: {path: /charges, body: {amount: 100, note: "${canary}"}}
 other: {body: {amount: 200}}
@@ -51,7 +52,10 @@ patience: 3s
 func command19(t *testing.T, args ...string) (status int, out string) {
 	t.Helper()
 	var text bytes.Buffer
-	return run(t.Context(), args, &text, &text), text.String()
+	if len(args) > 0 && args[0] == "run" {
+		args = append(args, "--yes")
+	}
+	return run(t.Context(), args, console{out: &text, err: &text}), text.String()
 }
 
 func TestRun_PassesTheReference(t *testing.T) {
@@ -146,6 +150,7 @@ func TestRun_NamesThePartThatIsNotAsked(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "auth-19", "")
 	path := write(t, strings.Replace(small, "http://127.0.0.1:1", c.processes[0].url, 1)+fmt.Sprintf(`
+profile: auth-19
 principals: {a: {Authorization: Bearer token-of-a}}
 fail: {after: {exec: touch %[1]s/fail-after, undo: rm %[1]s/fail-after}}
 `, c.dir))

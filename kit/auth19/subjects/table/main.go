@@ -179,7 +179,7 @@ func (b *bench) shell(ctx context.Context, s *subject, script string) error {
 func (b *bench) ask(ctx context.Context, s *subject, probes []string) error {
 	path := filepath.Join(b.folder(s), "report.json")
 	_ = os.Remove(path)
-	cmd := exec.CommandContext(ctx, b.auth19, append([]string{"run", "auth19.yaml", "--json", path}, probes...)...)
+	cmd := exec.CommandContext(ctx, b.auth19, append([]string{"run", "auth19.yaml", "--yes", "--json", path}, probes...)...)
 	cmd.Dir, cmd.Env = s.folder, b.environ(s)
 	said, failed := cmd.CombinedOutput()
 	text, err := os.ReadFile(path)
