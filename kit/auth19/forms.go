@@ -4,7 +4,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"example.com/orders/kit/guard/routetest/probe"
 )
@@ -39,7 +38,7 @@ func (r *report) junit() ([]byte, error) {
 	suite := junitSuite{Name: "auth19 " + r.Profile, Tests: len(r.Results)}
 	for _, got := range r.Results {
 		c := junitCase{Class: "auth19." + got.Level, Name: got.Probe + " " + got.Title, Time: fmt.Sprintf("%.3f", got.Seconds)}
-		text := &junitText{Message: printable(got.row()), Text: printable(got.evidence())}
+		text := &junitText{Message: got.row(), Text: got.evidence()}
 		switch {
 		case got.broke():
 			c.Failure = text
@@ -51,29 +50,12 @@ func (r *report) junit() ([]byte, error) {
 			c.Skipped = text
 			suite.Skipped++
 		default:
-			c.Output = printable(got.row())
+			c.Output = got.row()
 		}
 		suite.Cases = append(suite.Cases, c)
 	}
 	text, err := xml.MarshalIndent(suite, "", "  ")
 	return []byte(xml.Header + string(text) + "\n"), err
-}
-
-// printable escapes bytes that XML cannot contain.
-func printable(text string) string {
-	var safe strings.Builder
-	for i, r := range text {
-		_, size := utf8.DecodeRuneInString(text[i:])
-		switch {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&safe, `\x%02x`, text[i])
-		case r < ' ' && r != '\n' && r != '\t', r == 0xFFFE, r == 0xFFFF:
-			fmt.Fprintf(&safe, `\x%02x`, r)
-		default:
-			safe.WriteRune(r)
-		}
-	}
-	return safe.String()
 }
 
 func (r *report) markdown() ([]byte, error) {
@@ -85,7 +67,7 @@ func (r *report) markdown() ([]byte, error) {
 	}
 	for _, got := range r.Results {
 		if got.Verdict == string(probe.Fail) {
-			fmt.Fprintf(&text, "\n## %s: %s\n\n~~~text\n%s\n~~~\n", got.Probe, got.Title, strings.ReplaceAll(printable(got.evidence()), "~~~", `\~~~`))
+			fmt.Fprintf(&text, "\n## %s: %s\n\n~~~text\n%s\n~~~\n", got.Probe, got.Title, strings.ReplaceAll(got.evidence(), "~~~", `\~~~`))
 		}
 	}
 	return []byte(text.String()), nil
@@ -93,5 +75,5 @@ func (r *report) markdown() ([]byte, error) {
 
 // cell returns a text that fits into a table.
 func cell(text string) string {
-	return strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ").Replace(printable(text))
+	return strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ").Replace(text)
 }

@@ -1,16 +1,18 @@
 package main
 
 import (
-	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"unicode"
 )
 
 // hostile is a server that attacks whoever tests it. Each route has one attack.
@@ -45,6 +47,12 @@ func (h *hostile) charge(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]int{"data": h.charges})
 }
 
+func (h *hostile) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.charges
+}
+
 // describe writes a description with more members into a new folder.
 func (h *hostile) describe(t *testing.T, more string) string {
 	t.Helper()
@@ -55,106 +63,216 @@ func answer(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }
 }
 
-// A captured value is a text to a command, and never a part of it.
-func TestCommands_GetValuesAsEnvironment(t *testing.T) {
-	t.Parallel()
-	const attack = "1; touch pwned; $(touch pwned) `touch pwned` ' \" \n touch pwned #"
-	body, err := json.Marshal(map[string]any{"id": attack, "n": 1.50})
-	if err != nil {
-		t.Fatal(err)
+// forms runs a file, and returns the status and what is printed and written, by form.
+func forms(t *testing.T, args ...string) (int, map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	args = append([]string{"run"}, args...)
+	for _, form := range []string{"json", "junit", "markdown"} {
+		args = append(args, "--"+form, filepath.Join(dir, form))
 	}
-	h := newHostile(t, map[string]http.HandlerFunc{"/carts": answer(string(body))})
-	path := h.describe(t, `
-before: {path: /carts, capture: {cart: /id, n: /n}}
-do: {path: /charges, body: {cart: "${cart}"}}
-effects: {get: /charges, pointer: /data}
-expire: {exec: 'printf %s "$cart" >cart; echo $n >n; printf %s "$key" >key'}
-`)
-
-	status, out := command19(t, "run", path, "T")
-
-	dir := filepath.Dir(path)
-	if _, err := os.Stat(filepath.Join(dir, "pwned")); err == nil {
-		t.Error("the server ran a command")
-	}
-	if got := mustRead(t, filepath.Join(dir, "cart")); got != attack || mustRead(t, filepath.Join(dir, "n")) != "1.5\n" || len(mustRead(t, filepath.Join(dir, "key"))) != 36 {
-		t.Errorf("the command got %q", got)
-	}
-	if status == unusable {
-		t.Errorf("status %d: %s", status, out)
-	}
-}
-
-// A text cannot stand in the place of a value, wherever a file has a command.
-func TestParse_RefusesTemplatesInCommands(t *testing.T) {
-	t.Parallel()
-	const want = `auth19.yaml:4: ${key} in a command: commands get values as environment variables, never as text; write "$key"`
-	for _, more := range []string{
-		"kill: {exec: 'x ${key}'}\nstart: {exec: x}", "kill: {exec: x}\nstart: {exec: 'x ${key}'}", "expire: {exec: 'x ${key}'}",
-		"store: {down: 'x ${key}', up: x}", "store: {down: x, up: 'x ${key}'}", "principals: {a: {Authorization: '$(x ${key})'}}",
-		"hold: {before: {exec: 'x ${key}', release: x}}", "hold: {before: {exec: x, release: 'x ${key}'}}",
-		"hold: {after: {exec: x, await: 'x ${key}', release: x}}", "fail: {after: {exec: x, undo: 'x ${key}'}}",
-	} {
-		_, err := parse(write(t, small+more))
-		if err == nil || strings.Count(strings.ReplaceAll(err.Error(), ":5:", ":4:"), want) != 1 {
-			t.Errorf("%q: %v, want %q once", more, err, want)
+	status, out := command19(t, args...)
+	written := map[string]string{"text": out}
+	for _, form := range []string{"json", "junit", "markdown"} {
+		if status != unusable {
+			written[form] = mustRead(t, filepath.Join(dir, form))
 		}
 	}
-	if _, err := parse(write(t, "server: http://a\ndo: {path: /x}\neffects: {exec: 'echo ${key}'}")); err == nil {
-		t.Error("effects accept a template")
-	}
+	return status, written
 }
 
-// A server chooses the value of a captured name, which must change no command.
-func TestParse_RefusesNamesThatCommandsDependOn(t *testing.T) {
+const charge = "do: {path: /charges, body: {amount: 100}}\n"
+
+// A redirect would take the credentials to a different host.
+func TestRequests_FollowNoRedirect(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]string{
-		"PATH": `"PATH"`, "LD_PRELOAD": `"LD_PRELOAD"`, "IFS": `"IFS"`, "http_proxy": `"http_proxy"`, "key": `"key"`,
-		"the-cart": `"the-cart"`, "1": `"1"`, "a=b": `"a=b"`, "_": `"_"`, "cart id": `"cart id"`,
-	} {
-		_, err := parse(write(t, small+"before: {path: /carts, capture: {"+name+": /id}}"))
-		if err == nil || !strings.Contains(err.Error(), "auth19.yaml:4: capture "+want+": ") {
-			t.Errorf("%s: %v", name, err)
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		for place, more := range map[string]string{
+			"effects": charge + "effects: {get: /redirect, pointer: /data}",
+			"before":  charge + "effects: {get: /charges, pointer: /data}\nbefore: {path: /redirect}",
+			"do":      "do: {path: /redirect, body: {amount: 100}}\neffects: {get: /charges, pointer: /data}",
+		} {
+			var followed sync.Map
+			thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { followed.Store(r.Method, r.Header) }))
+			t.Cleanup(thief.Close)
+			h := newHostile(t, map[string]http.HandlerFunc{"/redirect": func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, thief.URL+"/stolen", status)
+			}})
+
+			got, out := command19(t, "run", h.describe(t, more+"\nprincipals: {a: {X-Api-Key: key-of-alice}}"))
+
+			followed.Range(func(method, header any) bool {
+				t.Errorf("%s %d was followed: %s %v", place, status, method, header)
+				return true
+			})
+			if want := fmt.Sprintf("refused %d, to %s/stolen, which is not followed", status, thief.URL); got != unusable || !strings.Contains(out, want) {
+				t.Errorf("%s: status %d, want %q: %s", place, got, want, out)
+			}
 		}
 	}
-	if _, err := parse(write(t, small+"before: {path: /carts, capture: {cartId_2: /id}}")); err != nil {
-		t.Error(err)
-	}
 }
 
-// A file may come from a stranger as well.
-func TestRun_AsksBeforeItRunsCommands(t *testing.T) {
+const (
+	token    = `header-of-the-token.claims-about-alice."quoted".signature-of-alice`
+	cookie   = "c7d1e9a0b3f24865"
+	password = "hunter-two-and-more"
+)
+
+// secretTexts are the credentials of a, in many copies, so that wherever a text is cut, it is
+// within one.
+var secretTexts = strings.Repeat(token+cookie+password+"postgres://orders:"+password+"@db/orders", 100)
+
+const principal = "\nprincipals: {a: {Authorization: 'Bearer " + token + "', Cookie: session=" + cookie + "}, b: {Authorization: Basic Ym9iOmh1bnRlci10d28tYW5kLW1vcmU=}}"
+
+// A report may be published. It masks credentials before it cuts a text, in errors as well.
+func TestForms_MaskBeforeTheyCut(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		answer string
-		asks   bool // a person can answer
-		args   []string
-		status int
-	}{
-		"yes": {"y\n", true, nil, kept}, "no": {"n\n", true, nil, unusable}, "no answer": {"", true, nil, unusable},
-		"no person": {"y\n", false, nil, unusable}, "no person, --yes": {"", false, []string{"--yes"}, kept},
+	for name, more := range map[string]string{
+		"evidence": "do: {path: /echo, body: {amount: 100}}\nother: {body: {amount: 200}}\neffects: {get: /charges, pointer: /data}",
+		"effects":  charge + "effects: {get: /list, pointer: /none}",
+		"number":   charge + "effects: {get: /list, pointer: /text}",
+		"first":    "do: {path: /fail, body: {amount: 100}}\neffects: {get: /charges, pointer: /data}",
+		"before":   charge + "effects: {get: /charges, pointer: /data}\nbefore: {path: /fail}",
+		"capture":  charge + "effects: {get: /charges, pointer: /data}\nbefore: {path: /list, capture: {cart: /id}}",
+		"expire":   charge + "effects: {get: /charges, pointer: /data}\nexpire: {exec: 'echo \"$secrets\" >&2; exit 1'}\nbefore: {path: /list, capture: {secrets: /text}}",
+		"Location": "profile: auth-19\ndo: {path: /location, body: {amount: 100}}\neffects: {get: /charges, pointer: /data}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHostile(t, nil)
-			path := h.describe(t, `
-principals: {a: {Authorization: "Bearer $(touch ran && echo alice)"}}
-do: {path: /charges, body: {amount: 100}}
-effects: {get: /charges, pointer: /data}
-expire: {exec: "touch expired # \e[8m"}
-`)
-			var text bytes.Buffer
+			var h *hostile
+			h = newHostile(t, map[string]http.HandlerFunc{
+				"/echo": func(w http.ResponseWriter, r *http.Request) {
+					h.charge(httptest.NewRecorder(), r)
+					answer(secretTexts)(w, r)
+				},
+				"/fail": func(w http.ResponseWriter, r *http.Request) {
+					w.WriteHeader(http.StatusTeapot)
+					answer(secretTexts)(w, r)
+				},
+				"/list": func(w http.ResponseWriter, _ *http.Request) {
+					_ = json.NewEncoder(w).Encode(map[string]string{"text": secretTexts})
+				},
+				"/location": func(w http.ResponseWriter, r *http.Request) {
+					w.Header().Set("Location", fmt.Sprint(h.count(), secretTexts[:4000]))
+					h.charge(w, r)
+				},
+			})
 
-			status := run(t.Context(), append([]string{"run", path, "T"}, c.args...), console{in: strings.NewReader(c.answer), asks: c.asks, out: &text, err: &text})
+			_, written := forms(t, h.describe(t, more+principal), "A", "D", "T")
 
-			_, err := os.Stat(filepath.Join(filepath.Dir(path), "ran"))
-			if ran := err == nil && h.charges > 0; status != c.status || ran != (status == kept) {
-				t.Errorf("status %d, want %d; ran = %v: %s", status, c.status, ran, text.String())
+			for form, text := range written {
+				for _, part := range []string{token[:8], "quoted", token[len(token)-8:], cookie[:8], password[:8], "Ym9iOmh1"} {
+					if strings.Contains(text, part) {
+						t.Errorf("%s shows %q: %.3000s", form, part, text)
+					}
+				}
 			}
-			shown := strings.Contains(text.String(), "  3: Bearer $(touch ran && echo alice)\n  6: touch expired # \\x1b[8m\n")
-			if shown == (c.args != nil) || !c.asks && shown != strings.Contains(text.String(), "--yes") {
-				t.Errorf("the commands are shown = %v: %s", shown, text.String())
+			if !strings.Contains(written["text"], "<token of a>") {
+				t.Errorf("nothing is masked: %s", written["text"])
 			}
 		})
+	}
+}
+
+// A control character of a server would drive the terminal of whoever reads the report.
+func TestForms_EscapeControlCharacters(t *testing.T) {
+	t.Parallel()
+	const attack = "\x1b]0;pwned\x07 \x1b[2J \u009b2J \x00 \x7f \r \u202e \u2028 \xff"
+	for name, more := range map[string]string{
+		"evidence": "do: {path: /echo, body: {amount: 100}}\nother: {body: {amount: 200}}\neffects: {get: /charges, pointer: /data}",
+		"error":    charge + "effects: {get: /echo, pointer: /data}",
+	} {
+		var h *hostile
+		h = newHostile(t, map[string]http.HandlerFunc{"/echo": func(w http.ResponseWriter, r *http.Request) {
+			h.charge(httptest.NewRecorder(), r)
+			w.Header().Set("X-Attack", "\u009b2J\u202e")
+			answer(attack+"\nA  L1  a forged line")(w, r)
+		}})
+
+		_, written := forms(t, h.describe(t, more), "D")
+
+		for form, text := range written {
+			for i, r := range text {
+				if r != '\n' && r != '\t' && !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+					t.Errorf("%s, %s has %q: %.100q", name, form, r, text[max(0, i-50):])
+				}
+			}
+		}
+		if !strings.Contains(written["text"], `\x1b[2J`) || strings.Contains(written["text"], "\nA  L1  a forged") {
+			t.Errorf("%s: %s", name, written["text"])
+		}
+	}
+}
+
+// A response has a bound, packed and unpacked.
+func TestRequests_ReadBoundedResponses(t *testing.T) {
+	t.Parallel()
+	attacks := map[string]http.HandlerFunc{
+		"/packed": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			packed := gzip.NewWriter(w)
+			_, _ = io.CopyN(packed, endless{}, 64<<20)
+			_ = packed.Close()
+		},
+		"/endless": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, endless{}) },
+	}
+	for path := range attacks {
+		for place, more := range map[string]string{
+			"effects": charge + "effects: {get: " + path + ", pointer: /data}",
+			"do":      "do: {path: " + path + ", body: {amount: 100}}\neffects: {get: /charges, pointer: /data}",
+		} {
+			h := newHostile(t, attacks)
+			status, out := command19(t, "run", h.describe(t, more), "A")
+			if want := "the response has more than 16 MiB"; status != unusable || !strings.Contains(out, want) {
+				t.Errorf("%s, %s: status %d, want %q: %.300s", path, place, status, want, out)
+			}
+		}
+	}
+}
+
+// endless is a text that has no end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
+
+// A captured value adds no header to a request.
+func TestRequests_KeepLineBreaksOutOfTheirHead(t *testing.T) {
+	t.Parallel()
+	for _, place := range []string{"path: '/charges/${cart}'", "path: /charges/1, headers: {X-Cart: '${cart}'}"} {
+		var smuggled atomic.Bool
+		h := newHostile(t, map[string]http.HandlerFunc{
+			"/carts":    answer(`{"id": "1 HTTP/1.1\r\nX-Smuggled: 1\r\nX-Cart: 1"}`),
+			"/charges/": func(_ http.ResponseWriter, r *http.Request) { smuggled.Store(r.Header.Get("X-Smuggled") != "") },
+		})
+		status, out := command19(t, "run", h.describe(t, "do: {"+place+", body: {}}\neffects: {get: /charges, pointer: /data}\nbefore: {path: /carts, capture: {cart: /id}}"), "A")
+		if want := "a line break in the path or in a header"; status != unusable || smuggled.Load() || !strings.Contains(out, want) {
+			t.Errorf("status %d, smuggled = %v, want %q: %s", status, smuggled.Load(), want, out)
+		}
+	}
+}
+
+// A server that leaves a request unanswered must not keep the tester.
+func TestRequests_EndWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	for _, more := range []string{"", "\nhold: {before: {headers: {X-Delay: '1'}}}"} {
+		var h *hostile
+		var received atomic.Int32
+		h = newHostile(t, map[string]http.HandlerFunc{"/silent": func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost && received.Add(1) > 1 {
+				_, _ = io.Copy(io.Discard, r.Body)
+				<-r.Context().Done()
+				return
+			}
+			h.charge(w, r)
+		}})
+		text := "timeout: 100ms\npatience: 100ms\ndo: {path: /silent, body: {amount: 100}}\neffects: {get: /charges, pointer: /data}" + more
+		if _, out := command19(t, "run", h.describe(t, text), "B", "O"); !strings.Contains(out, "2 probes") {
+			t.Error(out)
+		}
 	}
 }

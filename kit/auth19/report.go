@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -23,9 +22,8 @@ type report struct {
 	Totals  map[string]int `json:"totals"`
 	Results []result       `json:"results"`
 
-	known   []string
-	masks   *strings.Replacer
-	profile probe.Profile
+	known  []string
+	target *probe.Target
 }
 
 // result is the verdict of one probe.
@@ -67,24 +65,24 @@ func newReport(f *file, t *probe.Target) *report {
 	}
 	return &report{
 		Profile: f.Profile, Servers: f.Servers, Seed: t.Seed, Started: time.Now().UTC().Truncate(time.Second), Totals: totals,
-		known: f.Known, masks: masks(t.Secrets), profile: t.Profile,
+		known: f.Known, target: t,
 	}
 }
 
 func (r *report) add(got probe.Result) {
 	made := result{
 		Probe: got.Probe.Name, Level: fmt.Sprintf("L%d", got.Probe.Level), Title: got.Probe.Title, Verdict: string(got.Verdict),
-		Note: r.masked(got.Note), Known: slices.Contains(r.known, got.Probe.Name), Seconds: got.Took.Seconds(),
+		Note: got.Note, Known: slices.Contains(r.known, got.Probe.Name), Seconds: got.Took.Seconds(),
 	}
 	for _, f := range got.Findings {
-		rule := r.profile.Rules[f.Rule]
+		rule := r.target.Profile.Rules[f.Rule]
 		shown := finding{
-			Rule: f.Rule, Got: r.masked(f.Got), Want: rule.Wanted(), Verdict: string(f.Verdict),
+			Rule: f.Rule, Got: f.Got, Want: rule.Wanted(), Verdict: string(f.Verdict),
 			Says: rule.Says, Source: rule.Where, Before: f.Before, After: f.After,
 		}
 		if f.Verdict != probe.Pass {
 			for _, e := range f.Exchanges {
-				shown.Exchanges = append(shown.Exchanges, exchange{r.masked(e.Curl()), r.masked(e.Response())})
+				shown.Exchanges = append(shown.Exchanges, exchange{r.shown(e.Curl()), r.shown(e.Response())})
 			}
 		}
 		made.Findings = append(made.Findings, shown)
@@ -93,18 +91,7 @@ func (r *report) add(got probe.Result) {
 	r.Results = append(r.Results, made)
 }
 
-// masked returns a text without tokens.
-func (r *report) masked(text string) string { return r.masks.Replace(text) }
-
-// masks puts the principal name in place of each token. Of two tokens of which one
-// begins with the other, it finds the longer one.
-func masks(secrets map[string]string) *strings.Replacer {
-	var pairs []string
-	for _, secret := range slices.SortedFunc(maps.Keys(secrets), func(a, b string) int { return len(b) - len(a) }) {
-		pairs = append(pairs, secret, "<token of "+secrets[secret]+">")
-	}
-	return strings.NewReplacer(pairs...)
-}
+func (r *report) shown(text string) string { return r.target.Shown(text, probe.Evidence) }
 
 // broke reports whether a result breaks the run: a failure that nobody accepts, or an
 // accepted one that is gone.

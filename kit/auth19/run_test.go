@@ -384,17 +384,19 @@ func TestReport_FormsAgree(t *testing.T) {
 }
 
 // Whose token a request has can be seen, and the token cannot.
-func TestMasks_NameThePrincipal(t *testing.T) {
+func TestShown_NamesThePrincipal(t *testing.T) {
 	t.Parallel()
-	got := masks(map[string]string{"key": "b", "key-2": "a"}).Replace("key-2 key")
+	target := probe.Target{Secrets: map[string]string{"key": "b", "key-2": "a", "of": "c"}}
+	got := target.Shown(target.Shown("key-2 key", 100), 100)
 	if want := "<token of a> <token of b>"; got != want || cell(got) != "&lt;token of a> &lt;token of b>" {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
-func TestPrintable_EscapesWhatXMLCannotContain(t *testing.T) {
+func TestSafe_EscapesControlCharactersAndHidesPasswords(t *testing.T) {
 	t.Parallel()
-	if got, want := printable("a\x00\x1b[1m\xff\u00e9\n\uffff"), "a\\x00\\x1b[1m\\xff\u00e9\n\\xffff"; got != want {
+	got, want := probe.Safe("a\x00\x1b[1m\xff\u00e9\n\t\uffff postgres://me:p@db/x?a=b@c"), `a\x00\x1b[1m\xff`+"\u00e9\n\t"+`\uffff postgres://<user>@db/x?a=b@c`
+	if got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

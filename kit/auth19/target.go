@@ -26,12 +26,12 @@ func (f *file) target(ctx context.Context, seed uint64) (*probe.Target, error) {
 	profile := profiles[f.Profile]
 	t := &probe.Target{
 		Servers: f.Servers, Profile: profile, Header: profile.Header, Seed: seed, Prepare: f.prepare,
-		Secrets: map[string]string{}, Keys: 20, Crowd: 50, Timeout: f.Timeout, Patience: f.Patience, Settle: 250 * time.Millisecond,
+		Secrets: f.secrets, Keys: 20, Crowd: 50, Timeout: f.Timeout, Patience: f.Patience, Settle: 250 * time.Millisecond,
 	}
 	if f.Key != "" {
 		t.Header = f.Key
 	}
-	for _, name := range slices.Backward(slices.Sorted(maps.Keys(f.Principals))) { // what all of them send is a's
+	for _, name := range slices.Sorted(maps.Keys(f.Principals)) {
 		headers := f.Principals[name]
 		for field := range headers {
 			value, err := f.substituted(ctx, headers.Get(field))
@@ -39,18 +39,41 @@ func (f *file) target(ctx context.Context, seed uint64) (*probe.Target, error) {
 				return nil, fmt.Errorf("principal %s: %w", name, err)
 			}
 			headers.Set(field, value)
-			t.Secrets[secret(value)] = name
 		}
+		f.hide(name, headers)
 	}
-	delete(t.Secrets, "")
 	f.header = t.Header
 	return t, nil
 }
 
 var (
-	command = regexp.MustCompile(`\$\(([^)]*)\)`)
-	scheme  = regexp.MustCompile(`^[A-Za-z]+ +`)
+	command    = regexp.MustCompile(`\$\(([^)]*)\)`)
+	scheme     = regexp.MustCompile(`^[A-Za-z]+ +`)
+	credential = regexp.MustCompile(`(?i)auth|cookie|key|token|secret|session|passw|signature|credential|jwt`)
 )
+
+// hide adds the credentials in headers to those that reports mask.
+func (f *file) hide(name string, headers http.Header) {
+	var found []string
+	for field := range headers {
+		if credential.MatchString(field) {
+			found = append(found, scheme.ReplaceAllString(headers.Get(field), ""))
+		}
+	}
+	r := http.Request{Header: headers}
+	_, password, _ := r.BasicAuth()
+	found = append(found, password)
+	for _, cookie := range r.Cookies() {
+		if len(cookie.Value) >= 8 { // a shorter one may be a setting, such as the language
+			found = append(found, cookie.Value)
+		}
+	}
+	for _, secret := range found {
+		if f.secrets[secret] == "" && len(secret) >= 3 {
+			f.secrets[secret] = name
+		}
+	}
+}
 
 // substituted returns a header value in which the output of $(commands) stands.
 func (f *file) substituted(ctx context.Context, value string) (string, error) {
@@ -63,26 +86,32 @@ func (f *file) substituted(ctx context.Context, value string) (string, error) {
 	return value, failed
 }
 
-// secret returns a header value after the scheme.
-func secret(value string) string { return scheme.ReplaceAllString(value, "") }
-
 // shell runs a command in the folder of the file, with values as environment variables, and
-// returns the output. A process
-// that the command leaves running does not keep it waiting.
+// returns the output. A process that the command leaves running does not keep it waiting,
+// because both outputs are files.
 func (f *file) shell(ctx context.Context, text string, v values) (string, error) {
-	output, err := os.CreateTemp("", "auth19")
+	dir, err := os.MkdirTemp("", "auth19")
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = errors.Join(output.Close(), os.Remove(output.Name())) }()
+	output, err1 := os.Create(filepath.Join(dir, "output"))
+	complaint, err2 := os.Create(filepath.Join(dir, "complaint"))
+	defer func() { _ = errors.Join(output.Close(), complaint.Close(), os.RemoveAll(dir)) }()
 	cmd := exec.CommandContext(ctx, "sh", "-c", text)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = filepath.Dir(f.path), v.environ(), output, output
-	failed := cmd.Run()
-	said, err := os.ReadFile(output.Name())
-	if failed != nil {
-		return "", fmt.Errorf("%s: %w: %s", text, failed, bytes.TrimSpace(said))
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = filepath.Dir(f.path), v.environ(), output, complaint
+	if err := errors.Join(err1, err2); err != nil {
+		return "", err
 	}
-	return strings.TrimSpace(string(said)), err
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s: %w: %s", text, err, contents(complaint))
+	}
+	return contents(output), nil
+}
+
+// contents returns the trimmed beginning of a file.
+func contents(f *os.File) string {
+	text, _ := io.ReadAll(io.NewSectionReader(f, 0, 1<<20))
+	return strings.TrimSpace(string(text))
 }
 
 func firstOf(texts ...string) string {
@@ -92,6 +121,13 @@ func firstOf(texts ...string) string {
 		}
 	}
 	return ""
+}
+
+// request returns a request of the file, with the members of base that it lacks.
+func (f *file) request(v values, r, base request) probe.Request {
+	made := v.request(r, base)
+	f.hide("the file", made.Header)
+	return made
 }
 
 // prepare sends the requests before an operation, and returns the operation.
@@ -107,21 +143,21 @@ func (f *file) prepare(ctx context.Context, key string) (*probe.Operation, error
 	}
 	others := maps.Clone(v)
 	others["canary"] = json.RawMessage(`"other"`)
-	op := &probe.Operation{A: f.Principals["a"], B: f.Principals["b"], Do: v.request(f.Do, request{})}
+	op := &probe.Operation{A: f.Principals["a"], B: f.Principals["b"], Do: f.request(v, f.Do, request{})}
 	if text, err := strconv.Unquote(string(v["canary"])); err == nil && strings.Contains(op.Do.Body, text) {
 		op.Canary = text
 	}
 	if f.Other != nil {
-		op.Others = []probe.Request{others.request(*f.Other, f.Do)}
+		op.Others = []probe.Request{f.request(others, *f.Other, f.Do)}
 	}
 	for _, route := range f.Routes {
-		op.Routes = append(op.Routes, v.request(route, f.Do))
+		op.Routes = append(op.Routes, f.request(v, route, f.Do))
 	}
 	if f.Empty != nil {
-		op.Empty = new(v.request(*f.Empty, f.Do))
+		op.Empty = new(f.request(v, *f.Empty, f.Do))
 	}
 	if f.Refused != nil {
-		op.Refused = new(v.request(*f.Refused, f.Do))
+		op.Refused = new(f.request(v, *f.Refused, f.Do))
 	}
 	f.hooks(op, v, key)
 	return op, nil
@@ -175,7 +211,7 @@ func (f *file) trap(t *trap, v values) func(context.Context) (probe.Trap, error)
 
 // send sends a request that prepares an operation, and captures values.
 func (f *file) send(ctx context.Context, v values, r request, key string) error {
-	made := v.request(r, request{})
+	made := f.request(v, r, request{})
 	made.Header.Set(f.header, key)
 	body, err := f.ask(ctx, made, r.As)
 	if err != nil {
@@ -193,30 +229,15 @@ func (f *file) send(ctx context.Context, v values, r request, key string) error 
 func (f *file) ask(ctx context.Context, r probe.Request, as string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, r.Method, f.Servers[len(f.Servers)-1]+r.Path, strings.NewReader(r.Body))
-	if err != nil {
-		return nil, err
+	got := probe.Send(ctx, f.Servers[len(f.Servers)-1], f.Principals[firstOf(as, "a")], r)
+	switch {
+	case got.Err != nil:
+		return nil, got.Err
+	case got.Status/100 != 2:
+		return nil, fmt.Errorf("%s %s: %s: %s", r.Method, r.Path, got.Outcome(), got.Body)
 	}
-	if r.Body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for _, headers := range []http.Header{f.Principals[firstOf(as, "a")], r.Header} {
-		maps.Copy(req.Header, headers)
-	}
-	resp, err := plain.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode/100 != 2 {
-		err = fmt.Errorf("%s %s: %d %.300s", r.Method, r.Path, resp.StatusCode, body)
-	}
-	return body, err
+	return got.Body, nil
 }
-
-// plain opens a connection for each request, so that it never repeats one.
-var plain = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 // count reads the number of effects back.
 func (f *file) count(ctx context.Context, v values) (int, error) {
@@ -247,7 +268,7 @@ func number(raw []byte) (int, error) {
 	}
 	n, err := strconv.Atoi(string(bytes.TrimSpace(raw)))
 	if err != nil {
-		return 0, fmt.Errorf("%.100q is neither a number nor a list", raw)
+		return 0, fmt.Errorf("%s is neither a number nor a list", raw)
 	}
 	return n, nil
 }

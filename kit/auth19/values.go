@@ -118,7 +118,7 @@ func pointed(body []byte, pointer string) (json.RawMessage, error) {
 		case json.Unmarshal(at, &elements) == nil && notIndex == nil && i >= 0 && i < len(elements):
 			at = elements[i]
 		default:
-			return nil, fmt.Errorf("the answer has no %s: %.200s", pointer, body)
+			return nil, fmt.Errorf("the answer has no %s: %s", pointer, body)
 		}
 	}
 	return at, nil

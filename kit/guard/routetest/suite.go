@@ -89,7 +89,7 @@ func Report(t *testing.T, got probe.Result) {
 		rule := probe.AUTH19.Rules[f.Rule]
 		t.Errorf("%s: %s; want %s: %s", f.Rule, f.Got, rule.Wanted(), rule.Says)
 		for _, e := range f.Exchanges {
-			t.Logf("%s\n%s", e.Curl(), e.Response())
+			t.Logf("%.2500s\n%.2500s", e.Curl(), e.Response())
 		}
 	}
 	switch {

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -16,7 +18,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 )
 
 // Request is a request before key and principal are added.
@@ -32,6 +33,8 @@ type call struct {
 	who    http.Header
 	header string // name of the key header
 	keys   []string
+	// timeout bounds the answer; the zero value stands for none.
+	timeout time.Duration
 }
 
 // Exchange is a request and the response, if there was one.
@@ -56,17 +59,22 @@ type conn struct {
 
 const maxResponse = 16 << 20
 
+var errLong = errors.New("the response has more than 16 MiB")
+
 // dial opens the connection of a call.
 func dial(ctx context.Context, c call) (*conn, error) {
 	u, err := url.Parse(c.server)
 	if err != nil {
 		return nil, err
 	}
+	if strings.ContainsAny(c.Path+fmt.Sprint(c.headers()), "\r\n") { // a server may have chosen a part
+		return nil, errors.New("a line break in the path or in a header")
+	}
 	address := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"https": "443"}[u.Scheme], "80"))
-	var plain net.Dialer
+	plain := &net.Dialer{Timeout: c.timeout}
 	dialer := map[bool]func(context.Context, string, string) (net.Conn, error){
 		false: plain.DialContext,
-		true:  (&tls.Dialer{Config: &tls.Config{NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12}}).DialContext,
+		true:  (&tls.Dialer{NetDialer: plain, Config: &tls.Config{NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12}}).DialContext,
 	}[u.Scheme == "https"]
 	stream, err := dialer(ctx, "tcp", address)
 	if err != nil {
@@ -121,6 +129,9 @@ func (c *conn) finish(ctx context.Context) Exchange {
 	defer func() { _ = c.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
+	if c.call.timeout > 0 {
+		_ = c.SetDeadline(time.Now().Add(c.call.timeout))
+	}
 	sent := Exchange{Request: c.call.Request, Server: c.call.server, From: time.Now()}
 	sent.Request.Header = http.Header{}
 	for _, field := range c.call.headers() {
@@ -128,7 +139,7 @@ func (c *conn) finish(ctx context.Context) Exchange {
 	}
 	// A server may answer and close before it has read everything.
 	writing := c.write(0)
-	sent.Err = sent.read(bufio.NewReader(c), c.call.Method)
+	sent.Err = sent.read(bufio.NewReader(io.LimitReader(c, 2*maxResponse)), c.call.Method)
 	sent.To = time.Now()
 	if sent.Err != nil {
 		sent.Status, sent.Err = 0, cmp.Or(ctx.Err(), writing, sent.Err)
@@ -146,10 +157,36 @@ func (e *Exchange) read(from *bufio.Reader, method string) error {
 		if e.Status/100 == 1 {
 			continue
 		}
-		e.Body, err = io.ReadAll(io.LimitReader(response.Body, maxResponse))
+		e.Body, err = unpacked(response)
 		_ = response.Body.Close()
 		return err
 	}
+}
+
+// unpacked returns the body of a response. A server may send a small one that unpacks to
+// an endless one.
+func unpacked(response *http.Response) ([]byte, error) {
+	var from io.Reader = response.Body
+	if strings.EqualFold(response.Header.Get("Content-Encoding"), "gzip") {
+		unzipped, err := gzip.NewReader(from)
+		if errors.Is(err, io.EOF) { // no body
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		from = unzipped
+	}
+	body, err := io.ReadAll(io.LimitReader(from, maxResponse+1))
+	if len(body) > maxResponse {
+		return nil, errLong
+	}
+	return body, err
+}
+
+// Send sends a request that is not under test.
+func Send(ctx context.Context, server string, who http.Header, r Request) Exchange {
+	return exchange(ctx, call{Request: r, server: server, who: who})
 }
 
 // exchange sends a call on a new connection.
@@ -215,49 +252,17 @@ func (e Exchange) later() bool {
 	return slices.Contains([]int{409, 425, 429, 503}, e.Status)
 }
 
-// outcome returns the name of a response that is no success.
-func (e Exchange) outcome() string {
+// Outcome returns the name of a response that is no success.
+func (e Exchange) Outcome() string {
 	switch {
 	case e.Status == 0:
 		return "no answer"
 	case e.succeeded():
 		return "accepted"
+	case e.Status/100 == 3:
+		return fmt.Sprintf("refused %d, to %s, which is not followed", e.Status, e.Header.Get("Location"))
 	case e.Header.Get("Retry-After") != "":
 		return fmt.Sprintf("refused %d with Retry-After", e.Status)
 	}
 	return fmt.Sprintf("refused %d", e.Status)
-}
-
-// Curl returns the request as a command line.
-func (e Exchange) Curl() string {
-	parts := []string{"curl -i -X", e.Request.Method, quoted(e.Server + e.Request.Path)}
-	for _, name := range slices.Sorted(maps.Keys(e.Request.Header)) {
-		for _, value := range e.Request.Header[name] {
-			parts = append(parts, "-H", quoted(name+": "+value))
-		}
-	}
-	if e.Request.Body != "" {
-		parts = append(parts, "-d", quoted(e.Request.Body[:min(len(e.Request.Body), maxShown)]))
-	}
-	return strings.Join(parts, " ")
-}
-
-func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
-
-const maxShown = 2000
-
-// Response returns the response as text.
-func (e Exchange) Response() string {
-	if e.Status == 0 {
-		return fmt.Sprintf("no answer: %v", e.Err)
-	}
-	lines := []string{fmt.Sprint("HTTP/1.1 ", e.Status)}
-	for _, name := range slices.Sorted(maps.Keys(e.Header)) {
-		lines = append(lines, name+": "+strings.Join(e.Header[name], ", "))
-	}
-	body := string(e.Body[:min(len(e.Body), maxShown)])
-	if !utf8.ValidString(body) {
-		body = fmt.Sprintf("%q", body)
-	}
-	return strings.Join(append(lines, "", body), "\n")
 }

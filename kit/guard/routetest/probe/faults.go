@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -45,14 +44,12 @@ func (r *run) crowd(op *operation, hold bool) []Exchange {
 			calls[i] = r.elsewhere(calls[i])
 		}
 	}
-	ctx, cancel := context.WithTimeout(r, r.Timeout)
-	defer cancel()
 	var replies []Exchange
 	var failed error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		replies, failed = together(ctx, calls)
+		replies, failed = together(r, calls)
 	}()
 	if trap.Await != nil {
 		r.command("hold", trap.Await)
@@ -127,9 +124,9 @@ func (r *run) slowness(op *operation) time.Duration {
 func (r *run) found(op *operation, got Exchange, waited time.Duration) string {
 	switch {
 	case got.later():
-		return fmt.Sprintf("locked for %v", waited.Round(time.Second))
+		return fmt.Sprintf("locked for %v, longer than patience (%v)", waited.Round(time.Second), r.Patience)
 	case !got.succeeded():
-		return got.outcome()
+		return got.Outcome()
 	case r.marked(got):
 		return "answered"
 	}
@@ -196,7 +193,7 @@ func storeDown(r *run) {
 	r.command("store.down", op.StoreDown)
 	got := r.try(r.by(op, op.Do))
 	r.command("store.up", op.StoreUp)
-	outcome := got.outcome()
+	outcome := got.Outcome()
 	// An unanswered request may have waited for the store, and run under its
 	// protection.
 	if r.effects(op) > 0 && got.Status != 0 {
@@ -226,7 +223,7 @@ func expiry(r *run) {
 
 func (r *run) judgeExpired(op *operation, rule string, first, got Exchange) {
 	before := op.after - op.before
-	outcome := got.outcome()
+	outcome := got.Outcome()
 	switch {
 	case r.effects(op) > before:
 		outcome = "ran"
@@ -247,7 +244,7 @@ func otherPrincipal(r *run) {
 	theirs.who = op.B
 	got := r.send(theirs)
 	ran := r.effects(op) > one
-	outcome := got.outcome()
+	outcome := got.Outcome()
 	switch {
 	case ran:
 		outcome = "separate"
@@ -255,7 +252,7 @@ func otherPrincipal(r *run) {
 		r.judgeHidden(op, first, got)
 		theirs.keys = []string{NewKey(r.Seed, op.key)}
 		if again := r.send(theirs); again.Status == got.Status {
-			r.stop(NotApplicable, "the second principal's request was %s, under another key as well", got.outcome())
+			r.stop(NotApplicable, "the second principal's request was %s, under another key as well", got.Outcome())
 		}
 	case got.same(first), r.marked(got), got.same(r.send(r.by(op, op.Do))):
 		outcome = "replayed"
@@ -297,7 +294,7 @@ func secrets(r *run) {
 		stranger := r.by(op, op.Do)
 		stranger.who = nil
 		got := r.send(stranger)
-		r.judge(op, "stranger", got.outcome(), first, got)
+		r.judge(op, "stranger", got.Outcome(), first, got)
 		r.judgeHidden(op, first, got)
 		r.keepsSecret(op, first, got)
 	}

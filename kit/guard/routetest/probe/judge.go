@@ -174,7 +174,7 @@ func (r *run) worst(end Verdict) Verdict {
 // judge adds a finding, if the profile has the rule.
 func (r *run) judge(op *operation, rule, outcome string, exchanges ...Exchange) {
 	if _, stated := r.Profile.Rules[rule]; stated {
-		f := Finding{Rule: rule, Got: outcome, Verdict: r.Profile.judge(rule, outcome), Before: op.before, After: op.after, Exchanges: exchanges}
+		f := Finding{Rule: rule, Got: r.shown(outcome), Verdict: r.Profile.judge(rule, outcome), Before: op.before, After: op.after, Exchanges: exchanges}
 		r.findings = append(r.findings, f)
 	}
 }
@@ -185,7 +185,7 @@ func (r *run) states(rule string) bool {
 }
 
 func (r *run) notef(format string, args ...any) {
-	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+	r.notes = append(r.notes, r.shown(fmt.Sprintf(format, args...)))
 }
 
 func (r *run) progressf(format string, args ...any) {

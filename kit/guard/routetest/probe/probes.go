@@ -164,7 +164,7 @@ func (r *run) unreadable(body string) {
 	case got.succeeded():
 		outcome = "accepted"
 	case !next.succeeded() || r.marked(next):
-		outcome = "then " + next.outcome()
+		outcome = "then " + next.Outcome()
 	}
 	r.judge(op, "unreadable", outcome, got, next)
 	r.once(op, got, next)
@@ -176,7 +176,7 @@ func (r *run) unusable(op *operation, rule string, c call) {
 	}
 	before := r.effects(op)
 	got := r.send(c)
-	outcome := got.outcome()
+	outcome := got.Outcome()
 	if r.effects(op) > before {
 		outcome = "ran"
 	}
@@ -199,7 +199,7 @@ func (r *run) fails(op *operation, trap Trap) {
 	failed := r.send(r.by(op, caught(op.Do, trap)))
 	r.command("undo", trap.Undo)
 	if failed.Status < 500 {
-		r.stop(Unreachable, "the request that had to fail with 5xx got %d: %.200s", failed.Status, failed.Body)
+		r.stop(Unreachable, "the request that had to fail with 5xx got %d: %s", failed.Status, failed.Body)
 	}
 	left := r.effects(op)
 	r.judge(op, "rollback", fmt.Sprintf("%d effects remain", left), failed)
@@ -211,7 +211,7 @@ func (r *run) fails(op *operation, trap Trap) {
 	case got.same(failed):
 		r.judge(op, "failure", "replayed", failed, got)
 	default:
-		r.judge(op, "failure", got.outcome(), failed, got)
+		r.judge(op, "failure", got.Outcome(), failed, got)
 	}
 }
 
@@ -221,7 +221,7 @@ func refusal(r *run) {
 	c := r.by(op, *op.Refused)
 	first := r.send(c)
 	if first.Status/100 != 4 {
-		r.stop(Unreachable, "the request that had to be refused got %d: %.200s", first.Status, first.Body)
+		r.stop(Unreachable, "the request that had to be refused got %d: %s", first.Status, first.Body)
 	}
 	r.pause(r.Settle)
 	r.command("remedy", op.Remedy)
@@ -245,7 +245,7 @@ func refusal(r *run) {
 func duplicate(r *run) {
 	op, first, other := r.meet(func(op *operation) call { return r.by(op, op.Do) })
 	if !first.succeeded() {
-		r.judge(op, "concurrent", "the first request was "+first.outcome(), first, other)
+		r.judge(op, "concurrent", "the first request was "+first.Outcome(), first, other)
 	}
 	outcome := compared(other, first)
 	if outcome == "replayed" {
@@ -261,7 +261,7 @@ func otherWhileRunning(r *run) {
 	op := r.prepare()
 	r.need(len(op.Others) > 0, "other request")
 	op, first, other := r.meet(func(op *operation) call { return r.by(op, op.Others[0]) })
-	outcome := other.outcome()
+	outcome := other.Outcome()
 	switch n := r.effects(op); {
 	case n > 1:
 		outcome = "ran"
@@ -287,7 +287,7 @@ func immediately(r *run) {
 		first := r.try(c)
 		got := connection.finish(r)
 		if !first.succeeded() {
-			r.stop(Unreachable, "the first request was %s: %.200s", first.outcome(), first.Body)
+			r.stop(Unreachable, "the first request was %s: %s", first.Outcome(), first.Body)
 		}
 		if got.From.Sub(first.To) > time.Millisecond {
 			continue

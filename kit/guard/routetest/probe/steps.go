@@ -18,7 +18,7 @@ func (r *run) by(op *operation, req Request) call {
 	if r.Profile.Quoted {
 		key = `"` + key + `"`
 	}
-	return call{Request: req, server: r.Servers[0], who: op.A, header: r.Header, keys: []string{key}}
+	return call{Request: req, server: r.Servers[0], who: op.A, header: r.Header, keys: []string{key}, timeout: r.Timeout}
 }
 
 // elsewhere returns the same call to the other process, if there is one.
@@ -38,9 +38,8 @@ func caught(req Request, trap Trap) Request {
 
 // try sends a call, which may remain unanswered.
 func (r *run) try(c call) Exchange {
-	ctx, cancel := context.WithTimeout(r, r.Timeout)
-	defer cancel()
-	return exchange(ctx, c)
+	c.timeout = r.Timeout
+	return exchange(r, c)
 }
 
 // send sends a call that must be answered.
@@ -57,7 +56,7 @@ func (r *run) send(c call) Exchange {
 func (r *run) first(c call) Exchange {
 	got := r.send(c)
 	if !got.succeeded() {
-		r.stop(Unreachable, "the first request, %s %s, was %s: %.200s", c.Method, c.Path, got.outcome(), got.Body)
+		r.stop(Unreachable, "the first request, %s %s, was %s: %s", c.Method, c.Path, got.Outcome(), got.Body)
 	}
 	r.pause(r.Settle)
 	return got
@@ -214,7 +213,7 @@ func compared(got, first Exchange) string {
 	case got.succeeded():
 		return fmt.Sprintf("status %d", got.Status)
 	}
-	return got.outcome()
+	return got.Outcome()
 }
 
 // replays judges a retry at each process.
@@ -230,7 +229,7 @@ func (r *run) replays(op *operation, c call, first Exchange) {
 func (r *run) judgeOther(op *operation, rule string, first, got Exchange) {
 	before := op.after
 	ran := r.effects(op) > before-op.before
-	outcome := got.outcome()
+	outcome := got.Outcome()
 	switch {
 	case ran:
 		outcome = "ran"
@@ -271,7 +270,7 @@ func sameHeaders(a, b Exchange) string {
 	for _, name := range slices.Sorted(maps.Keys(union(a.Header, b.Header))) {
 		own := slices.ContainsFunc(ownHeaders, func(part string) bool { return strings.Contains(name, part) })
 		if !own && !slices.Equal(a.Header[name], b.Header[name]) {
-			return fmt.Sprintf("another %s: %q, not %q", name, b.Header[name], a.Header[name])
+			return fmt.Sprintf("another %s: %s, not %s", name, b.Header[name], a.Header[name])
 		}
 	}
 	return "the same"
