@@ -54,6 +54,8 @@ func explain(_ context.Context, args []string, c console) (int, error) {
 
 const legend = `Outcomes:
   refused 409     an answer with this status, and no effect; 4xx is any of its class
+  told to come back
+                  202 for a request that succeeds with another status
   replayed        the status and the body of the first response; to another principal, also
                   a marked answer, or that of a retry
   marked          a replay carries the header of the profile

@@ -91,7 +91,7 @@ func parse(path string) (*file, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	p := &parser{name: path, names: slices.Clone(ours)}
-	f := &file{path: path, secrets: map[string]string{}, Profile: defaultProfile, Timeout: 30 * time.Second, Patience: 20 * time.Second}
+	f := &file{path: path, secrets: map[string]string{}, Profile: defaultProfile, Timeout: 30 * time.Second, Patience: 45 * time.Second}
 	if document.Kind == 0 {
 		return nil, fmt.Errorf("%s: the file is empty; `auth19 init` writes one", path)
 	}

@@ -46,7 +46,7 @@ func (r *report) junit() ([]byte, error) {
 		case got.Verdict == string(probe.Unreachable):
 			c.Error = text
 			suite.Errors++
-		case got.Verdict == string(probe.NotApplicable), got.Known:
+		case got.Verdict == string(probe.NotApplicable), got.Verdict == string(probe.CannotTell), got.Known:
 			c.Skipped = text
 			suite.Skipped++
 		default:

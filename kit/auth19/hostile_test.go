@@ -240,6 +240,23 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// A server names the time until the next request, but not at will.
+func TestRequests_WaitAtALimit(t *testing.T) {
+	t.Parallel()
+	for _, wait := range []string{"-1", "0", "99999999999", "99999999999999999999", "soon"} {
+		var received atomic.Int32
+		h := newHostile(t, map[string]http.HandlerFunc{"/limited": func(w http.ResponseWriter, _ *http.Request) {
+			received.Add(1)
+			w.Header().Set("Retry-After", wait)
+			w.WriteHeader(http.StatusTooManyRequests)
+		}})
+		status, out := command19(t, "run", h.describe(t, "patience: 100ms\ndo: {path: /limited, body: {}}\neffects: {get: /charges, pointer: /data}"), "A")
+		if n := received.Load(); n != 1 || status != unusable || !strings.Contains(out, "refused 429") {
+			t.Errorf("%s: status %d after %d requests: %s", wait, status, n, out)
+		}
+	}
+}
+
 // A captured value adds no header to a request.
 func TestRequests_KeepLineBreaksOutOfTheirHead(t *testing.T) {
 	t.Parallel()

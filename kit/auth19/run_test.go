@@ -406,7 +406,7 @@ func TestReport_KnownDivergencesAreStrict(t *testing.T) {
 	t.Parallel()
 	for verdict, want := range map[probe.Verdict][2]int{ // without known, with it
 		probe.Pass: {kept, broken}, probe.Fail: {broken, kept}, probe.Differs: {kept, kept},
-		probe.NotApplicable: {kept, kept}, probe.Unreachable: {unusable, unusable},
+		probe.NotApplicable: {kept, kept}, probe.CannotTell: {kept, kept}, probe.Unreachable: {unusable, unusable},
 	} {
 		for i, known := range [][]string{nil, {"A"}} {
 			r := newReport(&file{Known: known}, &probe.Target{})

@@ -22,6 +22,7 @@ type Config struct {
 	Dir     string // shared by all processes
 	Profile string
 	Fault   string // the name of a fault, or ""
+	Shape   string // the names of shapes
 }
 
 // behaviour is a choice that profiles make.
@@ -58,6 +59,7 @@ type server struct {
 	Config
 	behaviour
 	*store
+	shape
 
 	own sync.Map // keys that this process has claimed, for a fault
 }
@@ -65,6 +67,12 @@ type server struct {
 // Serve answers requests until the listener is closed.
 func Serve(listener net.Listener, c Config) error {
 	s := &server{Config: c, behaviour: behaviours[c.Profile], store: openStore(c.Dir)}
+	if s.on("log") { // which it has since the first start
+		s.booted = time.Now().Add(boot)
+	}
+	if s.is("has one worker") {
+		listener = single{listener, make(chan struct{}, 1)}
+	}
 	s.header = cmp.Or(s.header, "Idempotency-Key")
 	return (&http.Server{Handler: s, ReadHeaderTimeout: time.Minute}).Serve(listener)
 }
@@ -82,7 +90,7 @@ func refuse(status int, text string) reply {
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	got := s.answer(r)
+	got := s.shaped(w, r)
 	w.Header().Set("Content-Type", "application/json")
 	if forgets := got.again && s.Fault == "replays without Location"; got.Location != "" && !forgets {
 		w.Header().Set("Location", got.Location)
@@ -106,7 +114,7 @@ func (s *server) answer(r *http.Request) reply {
 	case token == "" && s.Fault != "replays to strangers":
 		return refuse(401, "no token")
 	case r.Method == http.MethodGet:
-		text, _ := json.Marshal(map[string]any{"data": s.effects()})
+		text, _ := json.Marshal(map[string]any{"data": s.listed(token)})
 		return reply{Status: 200, Body: string(text)}
 	case r.URL.RawQuery != "":
 		return refuse(400, "unknown query")
@@ -274,11 +282,11 @@ func (s *server) decide(r *http.Request, c command) (*charge, reply) {
 	case amount > 1000 && !s.unlimited():
 		return nil, refuse(402, "above the limit")
 	}
-	made := &charge{ID: s.next(), Amount: amount, Note: fmt.Sprint(c["note"])}
+	made := &charge{ID: s.next(), Amount: amount, Note: fmt.Sprint(c["note"]), Owner: r.Header.Get("Authorization"), Route: r.URL.Path}
 	if r.URL.Path == "/quiet" {
 		return made, reply{Status: 204}
 	}
-	body, _ := json.Marshal(made)
+	body, _ := json.Marshal(map[string]any{"id": made.ID, "amount": made.Amount, "note": made.Note})
 	return made, reply{Status: 201, Location: fmt.Sprintf("/charges/%d", made.ID), Body: string(body)}
 }
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -33,6 +34,8 @@ type charge struct {
 	ID     int     `json:"id"`
 	Amount float64 `json:"amount"`
 	Note   string  `json:"note"`
+	Owner  string  `json:"owner"`
+	Route  string  `json:"route"`
 }
 
 type record struct {
@@ -185,5 +188,9 @@ func (s *server) tryClaim(id string) (release func(), claimed bool) {
 		_ = file.Close()
 		return nil, false
 	}
-	return func() { _ = file.Close() }, true
+	if s.leased(file) {
+		_ = file.Close()
+		return nil, false
+	}
+	return func() { _ = errors.Join(file.Truncate(0), file.Close()) }, true
 }

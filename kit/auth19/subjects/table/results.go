@@ -13,7 +13,7 @@ documentation says: a POST to /charges inserts a row into PostgreSQL, and the nu
 effects. Each column is a probe; ` + "`auth19 explain B`" + ` says what it sends. The profile is the one that the documentation
 names, otherwise draft-07.
 
-✓ pass · ✗ fail, with its reproduction below · ≠ differs: a choice that another profile makes · – not applicable ·
+✓ pass · ✗ fail, with its reproduction below · ≠ differs: a choice that another profile makes · – not applicable · ? cannot tell ·
 ! the server did not answer. "As above" means the same words.
 
 Passing every probe proves nothing; failing one proves something. A row says how this version, in this
@@ -82,7 +82,7 @@ func (s *subject) section() string {
 		switch f := r.worst(); r.Verdict {
 		case "fail":
 			text.WriteString(s.reproduction(r, f))
-		case "not applicable", "unreachable":
+		case "not applicable", "cannot tell", "unreachable":
 			fmt.Fprintf(&text, "\n- %s, %s: %s.\n", r.Probe, r.Verdict, strings.TrimSuffix(r.Note, "."))
 		case "differs":
 			fmt.Fprintf(&text, "\n- %s, differs: %s: %s; wanted: %s.\n", r.Probe, f.Rule, f.Got, f.Want)

@@ -105,7 +105,7 @@ func (s *subject) red() []string {
 }
 
 // signs are the verdicts as they stand in the table.
-var signs = map[string]string{"pass": "✓", "fail": "✗", "differs": "≠", "not applicable": "–", "unreachable": "!"}
+var signs = map[string]string{"pass": "✓", "fail": "✗", "differs": "≠", "not applicable": "–", "cannot tell": "?", "unreachable": "!"}
 
 // verdicts returns the row as one text.
 func (s *subject) verdicts() string {

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -186,7 +187,24 @@ func unpacked(response *http.Response) ([]byte, error) {
 
 // Send sends a request that is not under test.
 func Send(ctx context.Context, server string, who http.Header, r Request) Exchange {
-	return exchange(ctx, call{Request: r, server: server, who: who})
+	return unlimited(ctx, func() Exchange { return exchange(ctx, call{Request: r, server: server, who: who}) })
+}
+
+// unlimited repeats a request that was refused because there were too many, until the
+// context ends.
+func unlimited(ctx context.Context, send func() Exchange) Exchange {
+	for {
+		got := send()
+		if !got.limited() {
+			return got
+		}
+		wait, _ := strconv.Atoi(got.Header.Get("Retry-After"))
+		select {
+		case <-ctx.Done():
+			return got
+		case <-time.After(time.Duration(min(max(wait, 1), 3600)) * time.Second):
+		}
+	}
 }
 
 // exchange sends a call on a new connection.
@@ -245,11 +263,6 @@ func (e Exchange) succeeded() bool { return e.Status/100 == 2 }
 // same reports whether two responses have the same status and body.
 func (e Exchange) same(as Exchange) bool {
 	return e.Status == as.Status && bytes.Equal(e.Body, as.Body)
-}
-
-// later reports whether the client was told to come back.
-func (e Exchange) later() bool {
-	return slices.Contains([]int{409, 425, 429, 503}, e.Status)
 }
 
 // Outcome returns the name of a response that is no success.

@@ -1,8 +1,8 @@
 package probe
 
 import (
+	"context"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -52,8 +52,7 @@ func (r *run) crowd(op *operation, hold bool) []Exchange {
 		replies, failed = together(r, calls)
 	}()
 	if trap.Await != nil {
-		r.command("hold", trap.Await)
-		r.pause(r.Settle)
+		r.heldOrDone(trap, done)
 	}
 	r.command("release", trap.Undo)
 	<-done
@@ -63,13 +62,32 @@ func (r *run) crowd(op *operation, hold bool) []Exchange {
 	return replies
 }
 
+// heldOrDone waits until a command is held, or all requests are answered.
+func (r *run) heldOrDone(trap Trap, done <-chan struct{}) {
+	ctx, cancel := context.WithTimeout(r, r.Timeout)
+	defer cancel()
+	go func() {
+		<-done
+		cancel()
+	}()
+	err := trap.Await(ctx)
+	select {
+	case <-done:
+	default:
+		if err != nil {
+			r.stop(Unreachable, "hold: %v", err)
+		}
+		r.pause(r.Settle)
+	}
+}
+
 // judgeCrowd judges one race: one effect, and each answer is the first response, or tells to
 // come back.
 func (r *run) judgeCrowd(op *operation, replies []Exchange) {
 	final, _ := r.retry(r.by(op, op.Do))
 	odd := -1
 	for i, got := range replies {
-		if !got.same(final) && !got.later() {
+		if !got.same(final) && !r.later(got) {
 			odd = i
 		}
 	}
@@ -123,8 +141,8 @@ func (r *run) slowness(op *operation) time.Duration {
 // marked does a retry show that the command ran once more after it had been stopped.
 func (r *run) found(op *operation, got Exchange, waited time.Duration) string {
 	switch {
-	case got.later():
-		return fmt.Sprintf("locked for %v, longer than patience (%v)", waited.Round(time.Second), r.Patience)
+	case r.later(got):
+		return r.locked(waited)
 	case !got.succeeded():
 		return got.Outcome()
 	case r.marked(got):
@@ -137,9 +155,14 @@ func (r *run) found(op *operation, got Exchange, waited time.Duration) string {
 	return "answered"
 }
 
+func (r *run) locked(waited time.Duration) string {
+	return fmt.Sprintf("locked for %v, longer than patience (%v)", waited.Round(time.Second), r.Patience)
+}
+
 func killedAfter(r *run) {
 	op := r.prepare()
 	r.need(op.HoldAfter != nil && op.Kill != nil, "hold.after or kill")
+	r.counts(op)
 	h := r.hold(op.HoldAfter, r.by(op, op.Do))
 	defer h.release()
 	first := r.kill(op, h, true)
@@ -176,7 +199,8 @@ func (r *run) kill(op *operation, h held, after bool) Exchange {
 	h.release()
 	r.command("start", op.Start)
 	r.await("an answer of the process that was started", func() bool {
-		return r.try(call{Request: Request{Method: "GET", Path: "/"}, server: r.Servers[0]}).Status != 0
+		got := r.try(call{Request: Request{Method: "GET", Path: "/"}, server: r.Servers[0]})
+		return got.Status != 0 && !got.starting()
 	})
 	if first.succeeded() {
 		r.stop(NotApplicable, "the response came before the process was killed")
@@ -207,7 +231,7 @@ func storeDown(r *run) {
 func expiry(r *run) {
 	op := r.prepare()
 	r.need(op.Expire != nil, "expire")
-	first := r.first(r.by(op, op.Do))
+	first := r.first(op, r.by(op, op.Do))
 	for range 2 { // the second line must not wear off
 		r.effects(op)
 		r.command("expire", op.Expire)
@@ -233,83 +257,4 @@ func (r *run) judgeExpired(op *operation, rule string, first, got Exchange) {
 		outcome = "remembered"
 	}
 	r.judge(op, rule, outcome, first, got)
-}
-
-func otherPrincipal(r *run) {
-	op := r.prepare()
-	r.need(op.B != nil, "second principal")
-	first := r.first(r.by(op, op.Do))
-	one := r.effects(op)
-	theirs := r.by(op, op.Do)
-	theirs.who = op.B
-	got := r.send(theirs)
-	ran := r.effects(op) > one
-	outcome := got.Outcome()
-	switch {
-	case ran:
-		outcome = "separate"
-	case !got.succeeded():
-		r.judgeHidden(op, first, got)
-		theirs.keys = []string{NewKey(r.Seed, op.key)}
-		if again := r.send(theirs); again.Status == got.Status {
-			r.stop(NotApplicable, "the second principal's request was %s, under another key as well", got.Outcome())
-		}
-	case got.same(first), r.marked(got), got.same(r.send(r.by(op, op.Do))):
-		outcome = "replayed"
-	default:
-		outcome = "separate"
-		r.notef("the effect of b is not visible to a")
-	}
-	r.judge(op, "scope", outcome, first, got)
-	if outcome == "separate" {
-		r.pause(r.Settle)
-		r.replays(op, theirs, got)
-		r.replays(op, r.by(op, op.Do), first)
-	}
-}
-
-func secrets(r *run) {
-	op := r.prepare()
-	first := r.first(r.by(op, op.Do))
-	r.effects(op)
-	var calls []call
-	for _, req := range append(op.Others, op.Routes...) {
-		if op.Canary != "" && strings.Contains(req.Body, op.Canary) {
-			continue // it may echo the request
-		}
-		mine, theirs := r.by(op, req), r.by(op, req)
-		theirs.who = op.B
-		calls = append(calls, mine)
-		if op.B != nil {
-			calls = append(calls, theirs)
-		}
-	}
-	for _, c := range calls {
-		r.keepsSecret(op, first, r.send(c))
-	}
-	r.need(len(calls) > 0 || op.A != nil, "other request and no principal")
-	r.has(op.Canary != "", "${canary} in do")
-	r.has(op.B != nil, "second principal")
-	if r.has(op.A != nil, "principal") {
-		stranger := r.by(op, op.Do)
-		stranger.who = nil
-		got := r.send(stranger)
-		r.judge(op, "stranger", got.Outcome(), first, got)
-		r.judgeHidden(op, first, got)
-		r.keepsSecret(op, first, got)
-	}
-}
-
-// keepsSecret judges that an answer shows neither a token nor the text of the first request.
-func (r *run) keepsSecret(op *operation, first, got Exchange) {
-	outcome := "hidden"
-	if contains(got, op.Canary) {
-		outcome = "the text of the first request"
-	}
-	for secret := range r.Secrets {
-		if contains(got, secret) {
-			outcome = "a token"
-		}
-	}
-	r.judge(op, "secrets", outcome, first, got)
 }

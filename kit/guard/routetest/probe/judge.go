@@ -25,6 +25,9 @@ const (
 	Pass Verdict = "pass"
 	// Fail breaks a rule of the profile.
 	Fail Verdict = "fail"
+	// CannotTell is no pass either: the server may keep the rule or not, and the note names the
+	// member that would let the probe tell.
+	CannotTell Verdict = "cannot tell"
 	// Differs breaks a rule in a way that a different profile chose.
 	Differs Verdict = "differs"
 	// NotApplicable is never a pass: something was missing.
@@ -34,7 +37,7 @@ const (
 )
 
 // Verdicts lists all verdicts, the best first.
-var Verdicts = []Verdict{Pass, NotApplicable, Differs, Unreachable, Fail}
+var Verdicts = []Verdict{Pass, NotApplicable, CannotTell, Differs, Unreachable, Fail}
 
 // Rule is the demand of a profile in one respect.
 type Rule struct {
@@ -126,6 +129,7 @@ type run struct {
 
 	probe    Probe
 	keys     int
+	extra    int
 	findings []Finding
 	notes    []string
 }
@@ -177,6 +181,11 @@ func (r *run) judge(op *operation, rule, outcome string, exchanges ...Exchange) 
 		f := Finding{Rule: rule, Got: r.shown(outcome), Verdict: r.Profile.judge(rule, outcome), Before: op.before, After: op.after, Exchanges: exchanges}
 		r.findings = append(r.findings, f)
 	}
+}
+
+// unknown adds a finding that proves nothing.
+func (r *run) unknown(op *operation, rule, why string, exchanges ...Exchange) {
+	r.findings = append(r.findings, Finding{Rule: rule, Got: "cannot tell: " + why, Verdict: CannotTell, Before: op.before, After: op.after, Exchanges: exchanges})
 }
 
 func (r *run) states(rule string) bool {
@@ -237,13 +246,36 @@ func (r *run) effects(op *operation) int {
 	return op.after - op.before
 }
 
+// awaited returns how many effects the operation has had, and waits for at least some: a
+// counter may lag behind.
+func (r *run) awaited(op *operation, some int) int {
+	for began := time.Now(); r.effects(op) < some && time.Since(began) < late && r.Err() == nil; {
+		r.pause(r.Settle)
+	}
+	return op.after - op.before
+}
+
+// seen returns how many effects the operation has had, by a counter that sees effects. It
+// stops the probe if the counter does not.
+func (r *run) seen(op *operation, some int) int {
+	n := r.awaited(op, some)
+	if n < some {
+		r.counts(op)
+	}
+	return n
+}
+
+// late is how late an effect may be counted.
+const late = 5 * time.Second
+
 // once judges that an operation has had one effect.
 func (r *run) once(op *operation, exchanges ...Exchange) { r.had(op, 1, exchanges...) }
 
 // had judges that an operation has had a number of effects.
 func (r *run) had(op *operation, want int, exchanges ...Exchange) {
 	outcome := "the right number of effects"
-	if n := r.effects(op); n != want {
+	n := r.seen(op, want)
+	if n != want {
 		outcome = fmt.Sprintf("%d effects, not %d", n, want)
 	}
 	r.judge(op, "once", outcome, exchanges...)
@@ -254,9 +286,15 @@ func (r *run) had(op *operation, want int, exchanges ...Exchange) {
 func (t *Target) Check(ctx context.Context) error {
 	check := Probe{Name: "check", ask: func(r *run) {
 		op := r.prepare()
-		r.first(r.by(op, op.Do))
-		if n := r.effects(op); n != 1 {
-			r.stop(Unreachable, "a request had %d effects, not 1: something else is counted, or a run with seed %d has used the keys", n, r.Seed)
+		first := r.send(r.by(op, op.Do))
+		r.succeeds(first)
+		answered := time.Now()
+		n := r.awaited(op, 1)
+		switch waited := time.Since(answered); {
+		case n == 1 && waited > time.Second:
+			r.stop(Unreachable, "not supported: the effect came %v after the answer %d, and auth19 counts effects when it has the answer", waited.Round(100*time.Millisecond), first.Status)
+		case n != 1:
+			r.stop(Unreachable, "a request had %d effects, not 1: effects needs a number or a list that grows with each effect and counts nothing else. Or a run with seed %d has used the keys", n, r.Seed)
 		}
 	}}
 	if result := check.Ask(ctx, t); result.Verdict == Unreachable {

@@ -11,7 +11,7 @@ import (
 
 // Probes are all questions in the order in which they are asked.
 var Probes = []Probe{
-	{"A", 1, "a retry gets the first response", "Sends a request, and sends it again to each process.", []string{"once", "replay", "headers", "marker"}, retry},
+	{"A", 1, "a retry gets the first response", "Sends a request, and sends it again to each process, to the first one twice: what changes between replays is not compared.", []string{"once", "replay", "headers", "marker"}, retry},
 	{"D", 1, "another request with the key is refused", "Sends another body under the key of a request that succeeded.", []string{"once", "mismatch", "hidden"}, otherBody},
 	{"G", 1, "a key belongs to its route", "Sends the key of a request that succeeded with another route, method or query. A route that is not found is asked once more under a new key.", []string{"once", "route", "variant", "hidden"}, otherRoute},
 	{"L", 1, "an empty response is replayed", "Repeats a request whose response has no body.", []string{"once", "replay"}, emptyResponse},
@@ -28,31 +28,36 @@ var Probes = []Probe{
 	{"J", 4, "a crash keeps nothing", "Kills the process before the effect, and retries until the key is free.", []string{"once", "killed before"}, killedBefore},
 	{"M", 4, "nothing runs without the store of keys", "Takes the store of keys away, sends a request, brings it back, and retries.", []string{"once", "store"}, storeDown},
 	{"T", 4, "after expiry the second line of defence answers", "Expires all keys, and retries. An answer that is still marked as a replay is not judged.", []string{"expired", "expired other"}, expiry},
-	{"F", 5, "a key belongs to its principal", "Sends the same request under the same key as another principal, b. Its answer is a replay if it is the first response, marked, or what a retry gets. Another answer is separate, also where the effect of b is not visible to a.", []string{"scope", "hidden"}, otherPrincipal},
+	{"F", 5, "a key belongs to its principal", "Sends the same request under the same key as another principal, b. Its answer is a replay if it is marked, or if it is the first response or what a retry gets, and other operations get other answers. Another answer is separate, also where the effect of b is not visible to a.", []string{"scope", "hidden"}, otherPrincipal},
 	{"S", 5, "a stranger gets no stored response", "Plants a text in a request, and looks for it, and for tokens, in the answers to everybody else.", []string{"stranger", "hidden", "secrets"}, secrets},
 }
 
 func retry(r *run) {
 	op := r.prepare()
 	c := r.by(op, op.Do)
-	first := r.first(c)
+	first := r.first(op, c)
+	var replays []Exchange
 	for range r.Servers {
 		got := r.send(c)
 		outcome := compared(got, first)
 		r.judge(op, "replay", outcome, first, got)
 		if got.succeeded() {
-			r.judge(op, "headers", sameHeaders(first, got), first, got)
+			replays = append(replays, got)
 			r.judge(op, "marker", map[bool]string{true: "marked", false: "not marked"}[r.marked(got) && !r.marked(first)], first, got)
 		}
 		r.once(op, first, got)
 		c = r.elsewhere(c)
+	}
+	again := r.send(r.by(op, op.Do))
+	for _, got := range replays {
+		r.judge(op, "headers", sameHeaders(first, got, changing(again, got)), first, got)
 	}
 }
 
 func otherBody(r *run) {
 	op := r.prepare()
 	r.need(len(op.Others) > 0, "other request")
-	first := r.first(r.by(op, op.Do))
+	first := r.first(op, r.by(op, op.Do))
 	r.effects(op)
 	for _, other := range op.Others {
 		r.judgeOther(op, "mismatch", first, r.send(r.by(op, other)))
@@ -63,7 +68,7 @@ func otherBody(r *run) {
 // unlessRan judges that the first response is still there and that there was no second effect,
 // unless the profile lets other requests run under the key.
 func (r *run) unlessRan(op *operation, first Exchange) {
-	if slices.ContainsFunc(r.findings, func(f Finding) bool { return f.Got == "ran" }) {
+	if slices.ContainsFunc(r.findings, func(f Finding) bool { return strings.HasPrefix(f.Got, "ran") }) {
 		return
 	}
 	r.replays(op, r.by(op, op.Do), first)
@@ -75,7 +80,7 @@ func otherRoute(r *run) {
 	if !r.states("variant") {
 		r.need(len(op.Routes) > 0, "other route")
 	}
-	first := r.first(r.by(op, op.Do))
+	first := r.first(op, r.by(op, op.Do))
 	r.effects(op)
 	r.has(len(op.Routes) > 0, "other route")
 	var missing []int
@@ -114,7 +119,7 @@ func emptyResponse(r *run) {
 	if op.Empty != nil {
 		req = *op.Empty
 	}
-	first := r.first(r.by(op, req))
+	first := r.first(op, r.by(op, req))
 	if len(first.Body) > 0 {
 		r.stop(NotApplicable, "no request has an empty response")
 	}
@@ -177,8 +182,11 @@ func (r *run) unusable(op *operation, rule string, c call) {
 	before := r.effects(op)
 	got := r.send(c)
 	outcome := got.Outcome()
-	if r.effects(op) > before {
+	switch {
+	case r.effects(op) > before:
 		outcome = "ran"
+	case got.succeeded():
+		r.counts(op)
 	}
 	r.judge(op, rule, outcome, got)
 }
@@ -203,12 +211,14 @@ func (r *run) fails(op *operation, trap Trap) {
 	}
 	left := r.effects(op)
 	r.judge(op, "rollback", fmt.Sprintf("%d effects remain", left), failed)
-	got, _ := r.retry(r.by(op, op.Do))
+	got, waited := r.retry(r.by(op, op.Do))
 	switch {
+	case r.later(got):
+		r.judge(op, "failure", r.locked(waited), failed, got)
 	case got.succeeded():
 		r.judge(op, "failure", "ran as new", failed, got)
 		r.once(op, failed, got)
-	case got.same(failed):
+	case got.Status == failed.Status: // the cause is gone
 		r.judge(op, "failure", "replayed", failed, got)
 	default:
 		r.judge(op, "failure", got.Outcome(), failed, got)
@@ -229,11 +239,12 @@ func refusal(r *run) {
 	if op.Remedy == nil && !r.marked(got) && r.Profile.Marker[0] == "" {
 		r.stop(NotApplicable, "without a remedy, a replay looks like a second refusal")
 	}
+	same := !got.succeeded() && alike(first, got, r.send(c))
 	switch {
-	case got.succeeded(), got.same(first) && op.Remedy == nil && !r.marked(got):
+	case got.succeeded(), same && op.Remedy == nil && !r.marked(got):
 		r.judge(op, "refusal", "ran again", first, got)
 	default:
-		r.judge(op, "refusal", compared(got, first), first, got)
+		r.judge(op, "refusal", map[bool]string{true: "replayed", false: compared(got, first)}[same], first, got)
 		r.had(op, 0, first, got)
 		isOther := op.Do.Path != c.Path || op.Do.Body != c.Body
 		if isOther && r.marked(got) {
@@ -248,8 +259,11 @@ func duplicate(r *run) {
 		r.judge(op, "concurrent", "the first request was "+first.Outcome(), first, other)
 	}
 	outcome := compared(other, first)
-	if outcome == "replayed" {
+	switch {
+	case outcome == "replayed":
 		outcome = "waited"
+	case other.Status == http.StatusAccepted:
+		outcome = "told to come back with 202"
 	}
 	r.notef("the second request %s", outcome)
 	r.judge(op, "concurrent", outcome, first, other)
@@ -265,6 +279,8 @@ func otherWhileRunning(r *run) {
 	switch n := r.effects(op); {
 	case n > 1:
 		outcome = "ran"
+	case other.Status == http.StatusAccepted && first.Status != other.Status:
+		outcome = "told to come back with 202"
 	case other.succeeded():
 		outcome = "replayed"
 	}
@@ -275,20 +291,32 @@ func otherWhileRunning(r *run) {
 	}
 }
 
+// twice sends a call again at the response, on a connection that is open by then, and
+// opened second: a server may serve one after the other.
+func (r *run) twice(c call) (first, got Exchange) {
+	one, err := dial(r, c)
+	if err != nil {
+		r.stop(Unreachable, "%v", err)
+	}
+	two, err := dial(r, c)
+	if err != nil {
+		_ = one.Close()
+		r.stop(Unreachable, "%v", err)
+	}
+	return one.finish(r), two.finish(r)
+}
+
 func immediately(r *run) {
 	soon := 0
 	for range r.Keys {
 		op := r.prepare()
 		c := r.by(op, op.Do)
-		connection, err := dial(r, c)
-		if err != nil {
-			r.stop(Unreachable, "%v", err)
+		first, got := r.twice(c)
+		if first.limited() {
+			r.pause(time.Second)
+			continue
 		}
-		first := r.try(c)
-		got := connection.finish(r)
-		if !first.succeeded() {
-			r.stop(Unreachable, "the first request was %s: %s", first.Outcome(), first.Body)
-		}
+		r.succeeds(first)
 		if got.From.Sub(first.To) > time.Millisecond {
 			continue
 		}

@@ -14,7 +14,7 @@ func spelling(r *run) {
 	again := op.Do
 	again.Body = respelled(op.Do.Body)
 	r.need(again.Body != "", "JSON in the body")
-	first := r.first(r.by(op, op.Do))
+	first := r.first(op, r.by(op, op.Do))
 	got := r.send(r.by(op, again))
 	r.judge(op, "spelling", compared(got, first), first, got)
 	r.once(op, first, got)

@@ -36,10 +36,12 @@ func caught(req Request, trap Trap) Request {
 	return req
 }
 
-// try sends a call, which may remain unanswered.
+// try sends a call, which may remain unanswered, and waits where the server limits the rate.
 func (r *run) try(c call) Exchange {
 	c.timeout = r.Timeout
-	return exchange(r, c)
+	ctx, cancel := context.WithTimeout(r, r.Patience)
+	defer cancel()
+	return unlimited(ctx, func() Exchange { return exchange(r, c) })
 }
 
 // send sends a call that must be answered.
@@ -53,13 +55,26 @@ func (r *run) send(c call) Exchange {
 
 // first sends a call that must succeed as the first one with the key, and gives the
 // server time to store the response. Probe O gives it no time.
-func (r *run) first(c call) Exchange {
+func (r *run) first(op *operation, c call) Exchange {
 	got := r.send(c)
-	if !got.succeeded() {
-		r.stop(Unreachable, "the first request, %s %s, was %s: %s", c.Method, c.Path, got.Outcome(), got.Body)
-	}
+	r.succeeds(got)
 	r.pause(r.Settle)
+	r.seen(op, 1)
 	return got
+}
+
+// succeeds stops a probe unless the first request with a key succeeded.
+func (r *run) succeeds(got Exchange) {
+	if !got.succeeded() {
+		r.stop(Unreachable, "the first request, %s %s, was %s: %s", got.Request.Method, got.Request.Path, got.Outcome(), got.Body)
+	}
+	r.usual = got.Status
+}
+
+// later reports whether the client was told to come back.
+func (r *run) later(e Exchange) bool {
+	accepted := e.Status == http.StatusAccepted && r.usual != 0 && r.usual != e.Status
+	return accepted || slices.Contains([]int{409, 423, 425, 429, 503}, e.Status)
 }
 
 // retry repeats a call while the answer is to come back, as long as a key may stay locked. It
@@ -69,7 +84,7 @@ func (r *run) retry(c call) (Exchange, time.Duration) {
 	for {
 		got := r.try(c)
 		waited := time.Since(began)
-		answered := got.Status != 0 && !got.later()
+		answered := got.Status != 0 && !r.later(got) && !got.starting()
 		if answered || waited > r.Patience || r.Err() != nil {
 			return got, waited
 		}
@@ -131,12 +146,20 @@ func (r *run) hold(set func(context.Context) (Trap, error), c call) held {
 	trap := r.set(set)
 	c.Request = caught(c.Request, trap)
 	ctx, hangUp := context.WithCancel(r)
-	h := held{reply: inBackground(ctx, c), hangUp: hangUp, release: sync.OnceFunc(func() { r.command("release", trap.Undo) })}
+	waiting, answered := context.WithTimeout(r, r.Timeout)
+	defer answered()
+	reply := make(chan Exchange, 1)
+	go func() {
+		reply <- exchange(ctx, c)
+		answered()
+	}()
+	h := held{reply: reply, hangUp: hangUp, release: sync.OnceFunc(func() { r.command("release", trap.Undo) })}
 	if trap.Await == nil {
 		r.pause(r.Settle)
-	} else if err := trap.Await(r); err != nil {
+	} else if err := trap.Await(waiting); err != nil {
 		h.release()
-		r.stop(Unreachable, "the command was not held: %v", err)
+		got := <-reply
+		r.stop(map[bool]Verdict{true: NotApplicable, false: Unreachable}[got.limited()], "the command was not held, but %s: %v", got.Outcome(), err)
 	}
 	return h
 }
@@ -180,15 +203,16 @@ func (r *run) meet(second func(*operation) call) (op *operation, first, other Ex
 }
 
 func (r *run) race(op *operation, second func(*operation) call) (*operation, Exchange, Exchange) {
-	for range 20 {
+	for i := range 20 {
 		both, err := together(r, []call{r.by(op, op.Do), second(op)})
 		if err != nil {
 			r.stop(Unreachable, "%v", err)
 		}
-		if met(both) {
+		if met(both) && !both[0].limited() && !both[1].limited() {
 			if both[1].succeeded() && !both[0].succeeded() {
 				slices.Reverse(both)
 			}
+			r.notef("a race without hold, that met at try %d", i+1)
 			return op, both[0], both[1]
 		}
 		op = r.prepare()
@@ -234,7 +258,11 @@ func (r *run) judgeOther(op *operation, rule string, first, got Exchange) {
 	case ran:
 		outcome = "ran"
 	case got.succeeded():
-		outcome = "replayed"
+		outcome = r.accepted(op, first, got)
+	}
+	if outcome == "accepted" && r.Profile.Wants(rule, "ran") {
+		r.unknown(op, rule, "each operation gets this answer, and effects does not count that of this request", first, got)
+		return
 	}
 	r.judge(op, rule, outcome, first, got)
 	if !got.succeeded() {
@@ -242,12 +270,30 @@ func (r *run) judgeOther(op *operation, rule string, first, got Exchange) {
 	}
 }
 
+// accepted returns the outcome of another request that succeeded with no effect that was
+// counted.
+func (r *run) accepted(op *operation, first, got Exchange) string {
+	switch {
+	case r.marked(got):
+		return "replayed"
+	case !got.same(first):
+		return "ran, as the answer is another one"
+	case r.names(op, first):
+		return "replayed"
+	}
+	return "accepted"
+}
+
 // judgeHidden judges that a refusal hides the first response.
 func (r *run) judgeHidden(op *operation, first, got Exchange) {
 	location := first.Header.Get("Location")
 	hasBody := len(first.Body) > 2 && bytes.Contains(got.Body, bytes.TrimSpace(first.Body))
 	hasLocation := location != "" && got.Header.Get("Location") == location
-	shown := hasBody || hasLocation || contains(got, op.Canary)
+	shown := contains(got, op.Canary)
+	if hasBody || hasLocation {
+		other, _ := r.fresh(op) // which may have it in common
+		shown = shown || hasBody && !bytes.Equal(other.Body, first.Body) || hasLocation && other.Header.Get("Location") != location
+	}
 	r.judge(op, "hidden", map[bool]string{true: "shown", false: "hidden"}[shown], first, got)
 }
 
@@ -261,15 +307,16 @@ func contains(e Exchange, text string) bool {
 
 // ownHeaders belong to each response, and not to the stored one: names, and parts of names.
 var ownHeaders = []string{
-	"Date", "Age", "Connection", "Keep-Alive", "Content-Length", "Transfer-Encoding", "Server-Timing", "Traceparent",
+	"Date", "Age", "Expires", "Connection", "Keep-Alive", "Content-Length", "Transfer-Encoding", "Server-Timing", "Traceparent",
 	"Request-Id", "Idempot", "Ratelimit", "Rate-Limit", "Response-Time", "Runtime",
 }
 
-// sameHeaders compares the headers that two responses should have in common.
-func sameHeaders(a, b Exchange) string {
+// sameHeaders compares the headers that two responses should have in common, except those
+// that change from answer to answer.
+func sameHeaders(a, b Exchange, changing []string) string {
 	for _, name := range slices.Sorted(maps.Keys(union(a.Header, b.Header))) {
 		own := slices.ContainsFunc(ownHeaders, func(part string) bool { return strings.Contains(name, part) })
-		if !own && !slices.Equal(a.Header[name], b.Header[name]) {
+		if !own && !slices.Contains(changing, name) && !slices.Equal(a.Header[name], b.Header[name]) {
 			return fmt.Sprintf("another %s: %s, not %s", name, b.Header[name], a.Header[name])
 		}
 	}

@@ -27,6 +27,8 @@ type Target struct {
 	Timeout, Patience, Settle time.Duration
 	// Progress receives the steps of a long probe. It may be nil.
 	Progress func(string)
+
+	usual int // the status of Do
 }
 
 // Operation is an intent, which takes effect once. All that is nil is missing: probes that need
