@@ -15,11 +15,13 @@ import (
 	"example.com/orders/kit/guard/routetest/probe"
 )
 
+const fromB probe.Verdict = "follows from B"
+
 // exampleVerdicts are those of all three servers, which find a key, or run and save. The
 // others are not applicable.
 var exampleVerdicts = map[string]probe.Verdict{
-	"A": probe.Pass, "D": probe.Fail, "N": probe.Pass, "P": probe.Pass, "B": probe.Fail, "E": probe.Fail, "O": probe.Pass, "C": probe.Fail,
-	"H": probe.Fail,
+	"A": probe.Pass, "D": probe.Fail, "N": probe.Pass, "P": probe.Pass, "B": probe.Fail, "E": fromB, "O": probe.Pass, "C": fromB,
+	"H": fromB,
 }
 
 // Each example of README.md runs in an empty folder, and auth19 finds its faults.
@@ -141,10 +143,10 @@ func TestPictures_ShowTheVerdicts(t *testing.T) {
 
 func picture(dark bool) string {
 	ink, paper := "#1f2328", "#ffffff"
-	colours := map[probe.Verdict]string{probe.Pass: "#1a7f37", probe.Fail: "#cf222e", probe.NotApplicable: "#656d76"}
+	colours := map[probe.Verdict]string{probe.Pass: "#1a7f37", probe.Fail: "#cf222e", probe.NotApplicable: "#656d76", fromB: "#656d76"}
 	if dark {
 		ink, paper = "#e6edf3", "#0d1117"
-		colours = map[probe.Verdict]string{probe.Pass: "#3fb950", probe.Fail: "#f85149", probe.NotApplicable: "#8d96a0"}
+		colours = map[probe.Verdict]string{probe.Pass: "#3fb950", probe.Fail: "#f85149", probe.NotApplicable: "#8d96a0", fromB: "#8d96a0"}
 	}
 	const line = 22
 	var rows strings.Builder

@@ -46,7 +46,7 @@ func (r *report) junit() ([]byte, error) {
 		case got.Verdict == string(probe.Unreachable):
 			c.Error = text
 			suite.Errors++
-		case got.Verdict == string(probe.NotApplicable), got.Verdict == string(probe.CannotTell), got.Known:
+		case got.Verdict == string(probe.NotApplicable), got.Verdict == string(probe.CannotTell), got.Known, got.Follows != "":
 			c.Skipped = text
 			suite.Skipped++
 		default:
@@ -63,10 +63,10 @@ func (r *report) markdown() ([]byte, error) {
 	fmt.Fprintf(&text, "# auth19: %s\n\n%s. Profile %s, seed %d, %s.\n\n", strings.Join(r.Servers, " and "), r.sum(), r.Profile, r.Seed, r.Started.Format("2006-01-02"))
 	text.WriteString("| | level | expected | verdict | |\n|---|---|---|---|---|\n")
 	for _, got := range r.Results {
-		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s |\n", got.Probe, got.Level, got.Title, got.Verdict, cell(got.reason()))
+		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s |\n", got.Probe, got.Level, got.Title, got.verdict(), cell(got.reason()))
 	}
 	for _, got := range r.Results {
-		if got.Verdict == string(probe.Fail) {
+		if got.red() {
 			fmt.Fprintf(&text, "\n## %s: %s\n\n~~~text\n%s\n~~~\n", got.Probe, got.Title, strings.ReplaceAll(got.evidence(), "~~~", `\~~~`))
 		}
 	}

@@ -34,7 +34,9 @@ type result struct {
 	Verdict string `json:"verdict"`
 	Note    string `json:"note,omitempty"`
 	// Known: the owner accepts that this probe fails. A known probe that passes breaks the run.
-	Known    bool      `json:"known,omitempty"`
+	Known bool `json:"known,omitempty"`
+	// Follows is the earlier probe whose failure explains this one.
+	Follows  string    `json:"follows,omitempty"`
 	Findings []finding `json:"findings"`
 	Seconds  float64   `json:"seconds"`
 }
@@ -87,7 +89,11 @@ func (r *report) add(got probe.Result) {
 		}
 		made.Findings = append(made.Findings, shown)
 	}
-	r.Totals[made.Verdict]++
+	if made.Follows = r.cause(made); made.Follows == "" {
+		r.Totals[made.Verdict]++
+	} else {
+		r.Totals["follows"]++
+	}
 	r.Results = append(r.Results, made)
 }
 
@@ -96,8 +102,11 @@ func (r *report) shown(text string) string { return r.target.Shown(text, probe.E
 // broke reports whether a result breaks the run: a failure that nobody accepts, or an
 // accepted one that is gone.
 func (r result) broke() bool {
-	return r.Verdict == string(probe.Fail) && !r.Known || r.Verdict == string(probe.Pass) && r.Known
+	return r.red() && !r.Known || r.Verdict == string(probe.Pass) && r.Known
 }
+
+// red reports whether a result is a failure that follows from no other one.
+func (r result) red() bool { return r.Verdict == string(probe.Fail) && r.Follows == "" }
 
 func (r *report) status() int {
 	switch {
@@ -111,14 +120,20 @@ func (r *report) status() int {
 
 // row returns a result as a line of the table.
 func (r result) row() string {
-	verdict := r.Verdict
+	return strings.TrimRight(fmt.Sprintf("%s  %s  %-52s %-15s %s", r.Probe, r.Level, r.Title, r.verdict(), r.reason()), " ")
+}
+
+// verdict returns the verdict for a reader.
+func (r result) verdict() string {
 	switch {
 	case r.Known && r.broke():
-		verdict = "passes, but is known to fail: take it out of known"
+		return "passes, but is known to fail: take it out of known"
+	case r.Follows != "":
+		return "follows from " + r.Follows
 	case r.Known:
-		verdict += " (known)"
+		return r.Verdict + " (known)"
 	}
-	return strings.TrimRight(fmt.Sprintf("%s  %s  %-52s %-15s %s", r.Probe, r.Level, r.Title, verdict, r.reason()), " ")
+	return r.Verdict
 }
 
 // reason returns what decided, and the note.
@@ -151,13 +166,16 @@ func (r *report) sum() string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, v))
 		}
 	}
+	if n := r.Totals["follows"]; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d that follow from a failure", n))
+	}
 	return fmt.Sprintf("%d probes: %s", len(r.Results), strings.Join(parts, ", "))
 }
 
 // printEnd prints each failure with evidence, and the totals.
 func (r *report) printEnd(out io.Writer) {
 	for _, got := range r.Results {
-		if got.Verdict == string(probe.Fail) {
+		if got.red() {
 			say(out, "\n%s  %s\n", got.Probe, got.Title)
 			say(out, "%s\n", indented(got.evidence()))
 		}
