@@ -4,7 +4,8 @@
 // A subject is a folder with a description for auth19 (auth19.yaml), one for the page
 // (subject.yaml), and the script run, which becomes one process of the server: PORT and REPLICA
 // tell which. It may have the scripts build, prepare (before the start, in place of schema.sql)
-// and ready (after it), and the file single, if there is one process only.
+// and ready (after it), and the file single, if there is one process only. Where subject.yaml
+// lists forms, each of them has a row, and run finds it in FORM.
 package main
 
 import (
@@ -52,11 +53,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if *only != "" {
-		subjects = slices.DeleteFunc(subjects, func(s *subject) bool { return !slices.Contains(fields(*only), s.folder) })
+		subjects = slices.DeleteFunc(subjects, func(s *subject) bool { return !slices.Contains(fields(*only), s.id) })
 	}
 	for _, s := range subjects {
 		if err := b.test(ctx, s, fields(*probes)); err != nil {
-			return fmt.Errorf("%s: %w", s.folder, err)
+			return fmt.Errorf("%s: %w", s.id, err)
 		}
 	}
 	text := results(subjects, time.Now().UTC(), *runs)
@@ -99,11 +100,11 @@ func (b *bench) environ(s *subject) []string {
 	// A socket has no host name, and some drivers insist on one.
 	url := strings.Replace(b.admin, "@/postgres?", "@localhost/subject?", 1)
 	environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ORDERS_") })
-	return append(environ, "RUN="+b.folder(s), "BIN="+b.bin, "ADMIN_URL="+b.admin, "DATABASE_URL="+url,
+	return append(environ, "RUN="+b.folder(s), "FORM="+s.form, "BIN="+b.bin, "ADMIN_URL="+b.admin, "DATABASE_URL="+url,
 		"REDIS_URL=redis://127.0.0.1:18703")
 }
 
-func (b *bench) folder(s *subject) string { return filepath.Join(b.dir, s.folder) }
+func (b *bench) folder(s *subject) string { return filepath.Join(b.dir, s.id) }
 
 // test starts a subject, asks it all probes, and asks those that fail again.
 func (b *bench) test(ctx context.Context, s *subject, probes []string) error {
@@ -121,7 +122,7 @@ func (b *bench) test(ctx context.Context, s *subject, probes []string) error {
 	if err != nil {
 		return errors.Join(err, b.logs(s), b.stop(ctx, s))
 	}
-	_, err = fmt.Fprintf(b.out, "%-24s %-24s %3.0f s\n", s.folder, s.verdicts(), time.Since(began).Seconds())
+	_, err = fmt.Fprintf(b.out, "%-24s %-24s %3.0f s\n", s.id, s.verdicts(), time.Since(began).Seconds())
 	return errors.Join(err, b.stop(ctx, s))
 }
 

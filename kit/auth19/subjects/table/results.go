@@ -56,7 +56,7 @@ func probesOf(subjects []*subject) []string {
 
 // row returns the line of the table.
 func (s *subject) row(probes []string) string {
-	cells := []string{"[" + s.Name + "](#" + s.folder + ")", or(s.Version, "–"), s.profile}
+	cells := []string{"[" + s.Name + "](#" + s.id + ")", or(s.Version, "–"), s.profile}
 	for _, p := range probes {
 		cell := ""
 		if i := slices.IndexFunc(s.results, func(r result) bool { return r.Probe == p }); i >= 0 {
@@ -77,7 +77,7 @@ func or(text, otherwise string) string {
 // section describes a subject and reproduces the red cells.
 func (s *subject) section() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "\n### %s\n\n%s. %s\n", s.folder, s.Name, s.Setup)
+	fmt.Fprintf(&text, "\n### %s\n\n%s. %s\n", s.id, s.Name, s.Setup)
 	for _, r := range s.results {
 		switch f := r.worst(); r.Verdict {
 		case "fail":
@@ -106,7 +106,7 @@ func (s *subject) reproduction(r result, f finding) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n- **%s, %s**: %s: %s; wanted: %s. %s (%s) Effects: %d before, %d after. Failed in %d of %d runs.\n\n",
 		r.Probe, r.Title, f.Rule, f.Got, f.Want, f.Says, f.Source, f.Before, f.After, s.failed[r.Probe], s.asked[r.Probe])
-	fmt.Fprintf(&text, "      make -C kit/auth19 table ONLY=%s PROBES=%s\n", s.folder, r.Probe)
+	fmt.Fprintf(&text, "      make -C kit/auth19 table ONLY=%s PROBES=%s\n", s.id, r.Probe)
 	for _, e := range f.Exchanges {
 		fmt.Fprintf(&text, "\n      %s\n      # %s\n", unmasked.Replace(e.Curl), short(e.Response))
 	}

@@ -12,9 +12,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// subject is an implementation under test: a folder with a server that uses it.
+// subject is an implementation under test: a folder with a server that uses it, or one of
+// several forms that share the folder.
 type subject struct {
-	folder, profile string
+	id, folder, form, profile string
 
 	Name, Package, Version, Group, Setup, Promise, Place string
 
@@ -34,11 +35,11 @@ func readSubjects(dir string) ([]*subject, error) {
 	}
 	var subjects []*subject
 	for _, file := range files {
-		s, err := readSubject(filepath.Dir(file))
+		forms, err := readFolder(filepath.Dir(file))
 		if err != nil {
 			return nil, err
 		}
-		subjects = append(subjects, s)
+		subjects = append(subjects, forms...)
 	}
 	slices.SortStableFunc(subjects, func(a, b *subject) int {
 		return cmp.Compare(slices.Index(groups, a.Group), slices.Index(groups, b.Group))
@@ -46,20 +47,38 @@ func readSubjects(dir string) ([]*subject, error) {
 	return subjects, nil
 }
 
-func readSubject(dir string) (*subject, error) {
+// readFolder returns the subject in a folder, or each of its forms.
+func readFolder(dir string) ([]*subject, error) {
+	folder := filepath.Base(dir)
 	var file struct{ Profile string }
-	s := &subject{folder: filepath.Base(dir), asked: map[string]int{}, failed: map[string]int{}}
-	for name, into := range map[string]any{"auth19.yaml": &file, "subject.yaml": s} {
+	var described struct {
+		subject `yaml:",inline"`
+		Forms   []string
+	}
+	for name, into := range map[string]any{"auth19.yaml": &file, "subject.yaml": &described} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return nil, err
 		}
 		if err := yaml.Unmarshal(text, into); err != nil {
-			return nil, fmt.Errorf("%s/%s: %w", s.folder, name, err)
+			return nil, fmt.Errorf("%s/%s: %w", folder, name, err)
 		}
 	}
-	s.profile = file.Profile
-	return s, nil
+	s := described.subject
+	s.id, s.folder, s.profile = folder, folder, file.Profile
+	if described.Forms == nil {
+		return []*subject{&s}, nil
+	}
+	var forms []*subject
+	for i, form := range described.Forms {
+		one := s
+		if i > 0 {
+			one.Promise = "As above."
+		}
+		one.id, one.form, one.Name = folder+"-"+form, form, s.Name+", "+form
+		forms = append(forms, &one)
+	}
+	return forms, nil
 }
 
 // result is the answer of auth19 to one probe.
@@ -83,6 +102,9 @@ func (s *subject) add(report []byte) error {
 	}
 	if s.results == nil {
 		s.results = got.Results
+	}
+	if s.asked == nil {
+		s.asked, s.failed = map[string]int{}, map[string]int{}
 	}
 	for _, r := range got.Results {
 		s.asked[r.Probe]++

@@ -22,12 +22,12 @@ func TestSubjects_ArePinnedAndHaveARow(t *testing.T) {
 	}
 	for _, s := range subjects {
 		if !slices.Contains(groups, s.Group) || s.Name == "" || s.profile == "" || s.Setup == "" || s.Promise == "" || s.Place == "" {
-			t.Errorf("%s: subject.yaml or auth19.yaml lacks something: %+v", s.folder, s)
+			t.Errorf("%s: subject.yaml or auth19.yaml lacks something: %+v", s.id, s)
 		}
 		if s.Package != "" && !strings.Contains(pins, `"`+s.Package+`": "`+s.Version+`"`) && !strings.Contains(pins, s.Package+" "+s.Version+"\n") {
-			t.Errorf("%s: neither package.json nor go.mod pins %s %s", s.folder, s.Package, s.Version)
+			t.Errorf("%s: neither package.json nor go.mod pins %s %s", s.id, s.Package, s.Version)
 		}
-		if row := "| [" + s.Name + "](#" + s.folder + ") | " + or(s.Version, "–") + " | " + s.profile + " |"; !strings.Contains(page, row) {
+		if row := "| [" + s.Name + "](#" + s.id + ") | " + or(s.Version, "–") + " | " + s.profile + " |"; !strings.Contains(page, row) {
 			t.Errorf("RESULTS.md has no row %q: run make -C kit/auth19 table", row)
 		}
 	}
@@ -40,7 +40,7 @@ func TestSubjects_AreCompleteFolders(t *testing.T) {
 		t.Fatalf("%d subjects can be started, err = %v", len(runs), err)
 	}
 	for _, run := range runs {
-		if _, err := readSubject(filepath.Dir(run)); err != nil {
+		if _, err := readFolder(filepath.Dir(run)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -48,7 +48,7 @@ func TestSubjects_AreCompleteFolders(t *testing.T) {
 
 func TestReport_CountsFailures(t *testing.T) {
 	t.Parallel()
-	s := &subject{asked: map[string]int{}, failed: map[string]int{}}
+	s := &subject{}
 	for _, report := range []string{
 		`{"results": [{"probe": "A", "verdict": "pass"}, {"probe": "B", "verdict": "fail"}]}`,
 		`{"results": [{"probe": "B", "verdict": "pass"}]}`,
