@@ -91,7 +91,7 @@ func publish(t *testing.T, conn *nats.Conn) {
 	}
 	event := outbox.Event{ID: uuid.NewString(), Type: "order.paid", Aggregate: "order/1", Data: []byte("{}")}
 	if _, err := publisher.Publish(t.Context(), []outbox.Event{event}); err != nil {
-		t.Errorf("publish an event: %v", err)
+		t.Fatalf("publish an event: %v", err)
 	}
 }
 
