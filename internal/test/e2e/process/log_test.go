@@ -1,13 +1,16 @@
 package process_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"example.com/orders/internal/test/e2e"
 )
@@ -16,17 +19,26 @@ import (
 func sendLogged(t *testing.T, s *e2e.Service, n int) {
 	t.Helper()
 	const clients = 8
-	var all sync.WaitGroup
+	ctx, cancel := context.WithTimeout(t.Context(), e2e.Patience)
+	defer cancel()
+	var all errgroup.Group
 	for range clients {
-		all.Go(func() {
+		all.Go(func() error {
 			for range n / clients {
-				if r := s.Send(t, e2e.Get("", "/no/such/path")); r.Status != http.StatusNotFound {
-					t.Errorf("a request was answered %d: %s", r.Status, r.Body)
+				r, err := s.Try(ctx, t, e2e.Get("", "/no/such/path"))
+				if err == nil && r.Status != http.StatusNotFound {
+					err = fmt.Errorf("a request was answered %d: %s", r.Status, r.Body)
+				}
+				if err != nil {
+					return err
 				}
 			}
+			return nil
 		})
 	}
-	all.Wait()
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // A line is longer than 200 bytes: these fill the pipe, of 64 KiB, and the buffer
