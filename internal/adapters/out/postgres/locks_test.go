@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"testing"
-	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
+	testwait "example.com/orders/internal/test/wait"
 )
 
 // locking is each port that loads what a decision is about to change, and the tables whose
@@ -125,44 +125,42 @@ func TestBasket_LocksOnlyThePairThatItCounts(t *testing.T) {
 	}
 }
 
-// Orders of the same products in any sequence wait for each other without a deadlock. A
-// deadlock would show as a second run, as would a row that is held for longer than the
-// lock timeout, so that is as long as it may be. Orders by customers and by sellers lock
-// the stock with one statement each.
+// A basket locks its products by SKU, so that two orders never wait for each other: while
+// one product is held, those before it are locked, and those behind it are free. A scan
+// of the table would lock them as they lie there. Orders by customers and by sellers
+// lock the stock with one statement each.
 func TestBasket_LocksInOneOrder(t *testing.T) {
 	t.Parallel()
 	for name, grant := range map[string]core.Grant{"customers": core.GrantEverybody, "sellers": {Seller: secret}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newDatabase(t)
-			db := open(t, d.owner+"&pool_max_conns=12&deadlock_timeout=10ms")
-			db.Places.RecordPace(time.Hour)
-			skus := []string{"cup", "fork", "spoon", "tea"}
+			db := open(t, d.owner+"&enable_indexscan=off&enable_bitmapscan=off")
+			skus := []string{"tea", "fork", "cup"}
 			for _, sku := range skus {
 				if _, err := write(t, db, sku); err != nil {
 					t.Fatal(err)
 				}
 			}
-			var all sync.WaitGroup
-			for i := range 120 {
-				all.Go(func() {
-					mine := slices.Clone(skus)
-					if i%2 == 0 {
-						slices.Reverse(mine)
-					}
-					attempts, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
-						basket, err := tx.Orders.Basket(ctx, order.BasketQuery{CustomerID: secret, SKUs: mine, Grant: grant})
-						if err != nil {
-							return err
-						}
-						return tx.Products.SaveStock(ctx, basket.Stock)
-					})
-					if attempts != 1 || err != nil {
-						t.Errorf("%d attempts: %v", attempts, err)
-					}
+			giveUp := d.hold(t, "SELECT FROM product WHERE sku = 'fork' FOR UPDATE")
+			ended := make(chan error, 1)
+			go func() {
+				_, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
+					return second(tx.Orders.Basket(ctx, order.BasketQuery{CustomerID: secret, SKUs: skus, Grant: grant}))
 				})
+				ended <- err
+			}()
+			testwait.Until(t, "only the tea, behind the fork, is free", func() bool {
+				rows, _ := d.plain.Query(t.Context(), "SELECT sku FROM product FOR UPDATE SKIP LOCKED")
+				free, err := pgx.CollectRows(rows, pgx.RowTo[string])
+				return err == nil && slices.Equal(free, []string{"tea"})
+			})
+
+			giveUp()
+
+			if err := <-ended; err != nil {
+				t.Error(err)
 			}
-			all.Wait()
 		})
 	}
 }
