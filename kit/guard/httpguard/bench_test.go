@@ -103,8 +103,8 @@ func send(b *testing.B, atOnce int, handler http.Handler, key func() string) tim
 // onPgx returns a store, a handler in a transaction, and one in that of the store.
 func onPgx(pool *pgxpool.Pool) (guard.Store, http.HandlerFunc, http.HandlerFunc) {
 	pay := func(tx pgx.Tx, r *http.Request) error {
-		exec := func(ctx context.Context, sql string, args ...any) error {
-			_, err := tx.Exec(ctx, sql, args...)
+		exec := func(ctx context.Context, query string, args ...any) error {
+			_, err := tx.Exec(ctx, query, args...)
 			return err
 		}
 		return payOnce(r, tx.QueryRow, exec)
@@ -120,8 +120,8 @@ func onPgx(pool *pgxpool.Pool) (guard.Store, http.HandlerFunc, http.HandlerFunc)
 func onSQL(pool *pgxpool.Pool) (guard.Store, http.HandlerFunc, http.HandlerFunc) {
 	db := stdlib.OpenDBFromPool(pool)
 	pay := func(tx *sql.Tx, r *http.Request) error {
-		exec := func(ctx context.Context, sql string, args ...any) error {
-			_, err := tx.ExecContext(ctx, sql, args...)
+		exec := func(ctx context.Context, query string, args ...any) error {
+			_, err := tx.ExecContext(ctx, query, args...)
 			return err
 		}
 		return payOnce(r, tx.QueryRowContext, exec)
