@@ -63,7 +63,7 @@ func (s *Store) Check(ctx context.Context) error { return s.store.Check(ctx) }
 // transaction loses a race: SQLSTATE 40P01 or 40001. The error of the fifth is returned.
 func (s *Store) Execute(ctx context.Context, claim guard.Claim, run guard.Command) (guard.Record, bool, error) {
 	rec, replayed, err := s.store.Execute(ctx, claim, run)
-	if err != nil && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil && !errors.Is(err, guard.ErrOutcomeUnknown) {
 		err = errors.Join(err, ctx.Err()) // lib/pq says only that a statement was cancelled
 	}
 	return rec, replayed, err

@@ -33,6 +33,35 @@ func TestExecute_ReportsAFailedCommitAsUnknown(t *testing.T) {
 	})
 }
 
+// A caller who saw the end of the context as well could take it for a rollback.
+func TestExecute_HidesTheCauseOfAnUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, d driver, pool *pgxpool.Pool) {
+		testdb.Exec(t, pool, `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+				'BEGIN PERFORM pg_advisory_xact_lock(0, 0); RETURN NULL; END';
+			CREATE CONSTRAINT TRIGGER wait AFTER INSERT ON effect DEFERRABLE INITIALLY DEFERRED
+				FOR EACH ROW EXECUTE FUNCTION wait()`)
+		hold := pgtest.Hold(pool, "SELECT pg_advisory_xact_lock(0, 0)")(t)
+		s := d.open(t, pool)
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		ended := make(chan error)
+		go func() {
+			_, _, err := s.Execute(ctx, claim, func(ctx context.Context) (guard.Result, error) {
+				return created, d.addEffect(ctx)
+			})
+			ended <- err
+		}()
+		hold.Await()
+
+		leave()
+
+		if err := <-ended; !errors.Is(err, guard.ErrOutcomeUnknown) || errors.Is(err, context.Canceled) {
+			t.Errorf("%v; want ErrOutcomeUnknown alone", err)
+		}
+	})
+}
+
 // The server skips a COMMIT behind a record that it refuses.
 func TestExecute_ReportsARefusedRecordAsItIs(t *testing.T) {
 	t.Parallel()
