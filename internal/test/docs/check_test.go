@@ -114,9 +114,9 @@ func changedExcerpts(_ *repository, p Page) (findings []string) {
 	return findings
 }
 
-func unindented(code string) string {
-	return regexp.MustCompile(`(?m)^[ \t]+`).ReplaceAllString(code, "")
-}
+var indentation = regexp.MustCompile(`(?m)^[ \t]+`)
+
+func unindented(code string) string { return indentation.ReplaceAllString(code, "") }
 
 var (
 	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
