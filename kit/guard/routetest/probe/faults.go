@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"context"
 	"fmt"
 	"time"
 )
@@ -64,13 +63,7 @@ func (r *run) crowd(op *operation, hold bool) []Exchange {
 
 // heldOrDone waits until a command is held, or all requests are answered.
 func (r *run) heldOrDone(trap Trap, done <-chan struct{}) {
-	ctx, cancel := context.WithTimeout(r, r.Timeout)
-	defer cancel()
-	go func() {
-		<-done
-		cancel()
-	}()
-	err := trap.Await(ctx)
+	err := r.awaitHeld(trap, done)
 	select {
 	case <-done:
 	default:

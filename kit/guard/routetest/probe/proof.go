@@ -33,7 +33,7 @@ func (r *run) fresh(op *operation) (got Exchange, seen bool) {
 // counts stops a probe unless the counter sees effects.
 func (r *run) counts(op *operation) {
 	if _, seen := r.fresh(op); !seen {
-		r.stop(CannotTell, "the counter stands at %d: effects needs a number or a list that grows with each effect", r.count(op))
+		r.stop(CannotTell, "the counter shows %d: effects needs a number or a list that grows with each effect", r.count(op))
 	}
 }
 

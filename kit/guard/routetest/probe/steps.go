@@ -146,22 +146,31 @@ func (r *run) hold(set func(context.Context) (Trap, error), c call) held {
 	trap := r.set(set)
 	c.Request = caught(c.Request, trap)
 	ctx, hangUp := context.WithCancel(r)
-	waiting, answered := context.WithTimeout(r, r.Timeout)
-	defer answered()
-	reply := make(chan Exchange, 1)
+	reply, answered := make(chan Exchange, 1), make(chan struct{})
 	go func() {
+		defer close(answered)
 		reply <- exchange(ctx, c)
-		answered()
 	}()
 	h := held{reply: reply, hangUp: hangUp, release: sync.OnceFunc(func() { r.command("release", trap.Undo) })}
 	if trap.Await == nil {
 		r.pause(r.Settle)
-	} else if err := trap.Await(waiting); err != nil {
+	} else if err := r.awaitHeld(trap, answered); err != nil {
 		h.release()
 		got := <-reply
 		r.stop(map[bool]Verdict{true: NotApplicable, false: Unreachable}[got.limited()], "the command was not held, but %s: %v", got.Outcome(), err)
 	}
 	return h
+}
+
+// awaitHeld waits until a trap has caught a command, or all are answered.
+func (r *run) awaitHeld(trap Trap, answered <-chan struct{}) error {
+	ctx, cancel := context.WithTimeout(r, r.Timeout)
+	defer cancel()
+	go func() {
+		<-answered
+		cancel()
+	}()
+	return trap.Await(ctx)
 }
 
 func (r *run) set(set func(context.Context) (Trap, error)) Trap {
