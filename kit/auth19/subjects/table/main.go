@@ -55,7 +55,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if *only != "" {
 		subjects = slices.DeleteFunc(subjects, func(s *subject) bool { return !slices.Contains(fields(*only), s.id) })
 	}
-	for _, s := range subjects {
+	for i, s := range subjects {
+		if i == 0 || subjects[i-1].folder != s.folder { // forms share a folder
+			if err := b.install(ctx, s); err != nil {
+				return fmt.Errorf("%s: %w", s.id, err)
+			}
+		}
 		if err := b.test(ctx, s, fields(*probes)); err != nil {
 			return fmt.Errorf("%s: %w", s.id, err)
 		}
@@ -100,8 +105,8 @@ func (b *bench) environ(s *subject) []string {
 	// A socket has no host name, and some drivers insist on one.
 	url := strings.Replace(b.admin, "@/postgres?", "@localhost/subject?", 1)
 	environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ORDERS_") })
-	return append(environ, "RUN="+b.folder(s), "FORM="+s.form, "BIN="+b.bin, "ADMIN_URL="+b.admin, "DATABASE_URL="+url,
-		"REDIS_URL=redis://127.0.0.1:18703")
+	return append(environ, "RUN="+b.folder(s), "FORM="+s.form, "NEEDS="+strings.Join(s.Needs, " "), "BIN="+b.bin,
+		"ADMIN_URL="+b.admin, "DATABASE_URL="+url, "REDIS_URL=redis://127.0.0.1:18703")
 }
 
 func (b *bench) folder(s *subject) string { return filepath.Join(b.dir, s.id) }
@@ -126,17 +131,21 @@ func (b *bench) test(ctx context.Context, s *subject, probes []string) error {
 	return errors.Join(err, b.stop(ctx, s))
 }
 
-// start builds a subject and starts it on an empty database and an empty Redis.
+// install installs and builds what a subject needs, and nothing for other subjects.
+func (b *bench) install(ctx context.Context, s *subject) error {
+	return b.shell(ctx, s, `
+		for program in $NEEDS; do ../../../../lab/need "$program"; done
+		[ ! -e package.json ] || make -C ../.. subjects/node_modules "subjects/$(basename "$PWD")/node_modules"
+		[ ! -e build ] || sh -e build`)
+}
+
+// start starts a subject on an empty database and an empty Redis.
 func (b *bench) start(ctx context.Context, s *subject) error {
-	if err := os.MkdirAll(b.folder(s), 0o755); err != nil {
-		return err
-	}
 	return b.shell(ctx, s, `
 		psql -q "$ADMIN_URL" -c 'CREATE DATABASE subject'
-		[ ! -e build ] || sh -e build
 		[ -e prepare ] || psql -q "$DATABASE_URL" -f ../schema.sql
 		[ ! -e prepare ] || sh -e prepare
-		../ctl redis up
+		case " $NEEDS " in *' redis '*) ../ctl redis up ;; esac
 		../ctl start a
 		[ -e single ] || ../ctl start b
 		[ ! -e ready ] || sh -e ready`)
@@ -162,6 +171,9 @@ func (b *bench) logs(s *subject) error {
 // shell runs a script in the folder of a subject. What it leaves running does not keep it
 // waiting, because the output is a file.
 func (b *bench) shell(ctx context.Context, s *subject, script string) error {
+	if err := os.MkdirAll(b.folder(s), 0o755); err != nil {
+		return err
+	}
 	output, err := os.Create(filepath.Join(b.folder(s), "shell.log"))
 	if err != nil {
 		return err

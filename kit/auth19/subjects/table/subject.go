@@ -19,6 +19,8 @@ type subject struct {
 
 	Name, Package, Version, Group, Setup, Promise, Place string
 
+	Needs []string
+
 	results []result       // of the first run
 	asked   map[string]int // how often, by probe
 	failed  map[string]int

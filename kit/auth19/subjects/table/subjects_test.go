@@ -11,7 +11,10 @@ import (
 
 func TestSubjects_ArePinnedAndHaveARow(t *testing.T) {
 	t.Parallel()
-	pins := mustRead(t, "../package.json") + mustRead(t, "../go.mod")
+	pins := mustRead(t, "../go.mod")
+	for _, file := range mustGlob(t, "../*/package.json") {
+		pins += mustRead(t, file)
+	}
 	page := mustRead(t, "../../RESULTS.md")
 	subjects, err := readSubjects("..")
 	if err != nil {
@@ -25,7 +28,7 @@ func TestSubjects_ArePinnedAndHaveARow(t *testing.T) {
 			t.Errorf("%s: subject.yaml or auth19.yaml lacks something: %+v", s.id, s)
 		}
 		if s.Package != "" && !strings.Contains(pins, `"`+s.Package+`": "`+s.Version+`"`) && !strings.Contains(pins, s.Package+" "+s.Version+"\n") {
-			t.Errorf("%s: neither package.json nor go.mod pins %s %s", s.id, s.Package, s.Version)
+			t.Errorf("%s: neither a package.json nor go.mod pins %s %s", s.id, s.Package, s.Version)
 		}
 		if row := "| [" + s.Name + "](#" + s.id + ") | " + or(s.Version, "–") + " | " + s.profile + " |"; !strings.Contains(page, row) {
 			t.Errorf("RESULTS.md has no row %q: run make -C kit/auth19 table", row)
@@ -35,11 +38,7 @@ func TestSubjects_ArePinnedAndHaveARow(t *testing.T) {
 
 func TestSubjects_AreCompleteFolders(t *testing.T) {
 	t.Parallel()
-	runs, err := filepath.Glob("../*/run")
-	if err != nil || len(runs) == 0 {
-		t.Fatalf("%d subjects can be started, err = %v", len(runs), err)
-	}
-	for _, run := range runs {
+	for _, run := range mustGlob(t, "../*/run") {
 		if _, err := readFolder(filepath.Dir(run)); err != nil {
 			t.Error(err)
 		}
@@ -75,6 +74,15 @@ func TestReproduction_HasTheTokens(t *testing.T) {
 	if !strings.Contains(got, "Bearer alice") || !strings.Contains(got, "Bearer bob") {
 		t.Errorf("the commands cannot be copied: %s", got)
 	}
+}
+
+func mustGlob(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %d files, err = %v", pattern, len(files), err)
+	}
+	return files
 }
 
 func mustRead(t *testing.T, name string) string {
