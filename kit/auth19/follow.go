@@ -1,6 +1,10 @@
 package main
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"example.com/orders/kit/guard/routetest/probe"
 )
 
@@ -41,4 +45,52 @@ func (r *report) cause(made result) string {
 		}
 	}
 	return cause[:min(1, len(cause))]
+}
+
+// cause is a result that decides the exit status, or that explains later failures.
+type cause struct {
+	Probe string `json:"probe"`
+	// Followers are the later probes that fail because of this one.
+	Followers []string `json:"followers"`
+
+	result result
+}
+
+// explain adds a result to the causes, or to the followers of its cause.
+func (r *report) explain(made result) {
+	if made.Follows != "" {
+		i := slices.IndexFunc(r.Causes, func(c cause) bool { return c.Probe == made.Follows })
+		r.Causes[i].Followers = append(r.Causes[i].Followers, made.Probe)
+	} else if made.decides() {
+		r.Causes = append(r.Causes, cause{Probe: made.Probe, Followers: []string{}, result: made})
+	}
+}
+
+// decides reports whether a result decides the exit status, or would if it were not known.
+func (r result) decides() bool {
+	return r.red() || r.broke() || r.Verdict == string(probe.Unreachable)
+}
+
+// line returns the cause in one line, with its followers.
+func (c cause) line() string {
+	name := c.Probe
+	if c.result.Known && c.result.red() {
+		name += " (known)"
+	}
+	if len(c.Followers) > 0 {
+		name += ", and from it " + strings.Join(c.Followers, ", ")
+	}
+	if !c.result.red() {
+		return strings.TrimSuffix(fmt.Sprintf("%s: %s: %s", name, c.result.verdict(), c.result.reason()), ": ")
+	}
+	return fmt.Sprintf("%s: expected that %s; %s", name, c.result.Title, c.result.worst().line())
+}
+
+// causesAs returns the causes, each behind a mark in a line.
+func (r *report) causesAs(mark string) string {
+	var lines strings.Builder
+	for _, c := range r.Causes {
+		lines.WriteString(mark + c.line() + "\n")
+	}
+	return lines.String()
 }

@@ -20,6 +20,7 @@ type report struct {
 	Seed    uint64         `json:"seed"`
 	Started time.Time      `json:"started"`
 	Totals  map[string]int `json:"totals"`
+	Causes  []cause        `json:"causes"`
 	Results []result       `json:"results"`
 
 	known  []string
@@ -67,7 +68,7 @@ func newReport(f *file, t *probe.Target) *report {
 	}
 	return &report{
 		Profile: f.Profile, Servers: f.Servers, Seed: t.Seed, Started: time.Now().UTC().Truncate(time.Second), Totals: totals,
-		known: f.Known, target: t,
+		Causes: []cause{}, known: f.Known, target: t,
 	}
 }
 
@@ -94,6 +95,7 @@ func (r *report) add(got probe.Result) {
 	} else {
 		r.Totals["follows"]++
 	}
+	r.explain(made)
 	r.Results = append(r.Results, made)
 }
 
@@ -167,13 +169,16 @@ func (r *report) sum() string {
 		}
 	}
 	if n := r.Totals["follows"]; n > 0 {
-		parts = append(parts, fmt.Sprintf("%d that follow from a failure", n))
+		parts = append(parts, fmt.Sprintf("%d following from a failure", n))
 	}
 	return fmt.Sprintf("%d probes: %s", len(r.Results), strings.Join(parts, ", "))
 }
 
-// printEnd prints each failure with evidence, and the totals.
+// printEnd prints the causes, each failure with evidence, and the totals.
 func (r *report) printEnd(out io.Writer) {
+	if causes := r.causesAs("  "); causes != "" {
+		say(out, "\nCauses:\n%s", causes)
+	}
 	for _, got := range r.Results {
 		if got.red() {
 			say(out, "\n%s  %s\n", got.Probe, got.Title)
@@ -185,6 +190,10 @@ func (r *report) printEnd(out io.Writer) {
 
 func indented(text string) string { return "   " + strings.ReplaceAll(text, "\n", "\n   ") }
 
+func (f finding) line() string {
+	return fmt.Sprintf("%s: %s; wanted: %s. Effects before: %d, after: %d.", f.Rule, f.Got, f.Want, f.Before, f.After)
+}
+
 // evidence returns requests, responses, and the sentence that asks for something else:
 // once for each rule.
 func (r result) evidence() string {
@@ -195,7 +204,7 @@ func (r result) evidence() string {
 			continue
 		}
 		seen[f.Rule] = true
-		parts = append(parts, fmt.Sprintf("%s: %s; wanted: %s. Effects before: %d, after: %d.\n%s (%s)", f.Rule, f.Got, f.Want, f.Before, f.After, f.Says, f.Source))
+		parts = append(parts, fmt.Sprintf("%s\n%s (%s)", f.line(), f.Says, f.Source))
 		for _, e := range f.Exchanges {
 			parts = append(parts, "$ "+e.Curl+"\n"+e.Response)
 		}
