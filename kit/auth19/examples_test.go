@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"html"
@@ -62,15 +63,11 @@ func verdictOf(name string) probe.Verdict {
 
 func startExample(t *testing.T, dir string, command []string) (url string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := listener.Addr().String()
-	_ = listener.Close()
+	port := freePort(t)
+	addr := "127.0.0.1:" + port
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PORT="+addr[strings.LastIndex(addr, ":")+1:])
+	cmd.Env = append(os.Environ(), "PORT="+port)
 	startGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -84,6 +81,19 @@ func startExample(t *testing.T, dir string, command []string) (url string) {
 	}
 	t.Fatalf("%v does not listen", command)
 	return ""
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, err1 := net.SplitHostPort(listener.Addr().String())
+	if err := errors.Join(err1, listener.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return port
 }
 
 // README.md is short, its description is one, and it counts right.

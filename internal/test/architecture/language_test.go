@@ -18,8 +18,8 @@ var settledWords = regexp.MustCompile(`(?i)\b(` + strings.Join([]string{
 	"psp", "the books",
 }, "|") + `)\b`)
 
-// wordsInPlace are lines in which such a word is a name: a table of old databases, a document.
-var wordsInPlace = regexp.MustCompile(`(?i)table movement\b|'movement'|calls movement|agentic checkout`)
+// wordsInPlace are lines in which such a word is a name: a table of old databases, a document, an action.
+var wordsInPlace = regexp.MustCompile(`(?i)table movement\b|'movement'|calls movement|agentic checkout|actions/checkout@`)
 
 func TestLanguage_UsesTheWordsOfTheGlossary(t *testing.T) {
 	t.Parallel()
