@@ -124,9 +124,9 @@ var paypal = probe.Profile{
 		"mismatch":   {Want: []string{"refused 4"}, Must: true, Says: "An ID that another request has used is an error.", Where: "PayPal payment tokens v3, PAYPAL_REQUEST_ID_PREVIOUSLY_USED"},
 		"missing":    {Want: []string{"ran"}, Says: "Without the header, the request is executed again.", Where: payPal},
 		"failure":    {Want: []string{"ran as new"}, Says: "Calls that failed with 5xx can be retried.", Where: payPal},
-		"concurrent": {Want: []string{"waited", "another body", "refused 4"}, Says: "Of two requests at the same time the first is processed, and the second may fail.", Where: payPal},
-		"immediate":  {Want: []string{"replayed", "another body", "refused 409"}, Says: latest, Where: payPal},
-		"crowd":      {Want: []string{"replayed", "another body"}, Says: latest, Where: payPal},
+		"concurrent": {Want: []string{"waited", "another body", "status 2", "refused 4"}, Says: "Of two requests at the same time the first is processed, and the second may fail.", Where: payPal},
+		"immediate":  {Want: []string{"replayed", "another body", "status 2", "refused 409"}, Says: latest, Where: payPal},
+		"crowd":      {Want: []string{"replayed", "another body", "status 2"}, Says: latest, Where: payPal},
 		"expired":    {Want: []string{"ran"}, Says: "An ID is known for as long as the server stores it.", Where: payPal},
 	}),
 }

@@ -78,6 +78,7 @@ func (r *run) heldOrDone(trap Trap, done <-chan struct{}) {
 // come back.
 func (r *run) judgeCrowd(op *operation, replies []Exchange) {
 	final, _ := r.retry(r.by(op, op.Do))
+	r.once(op, replies[0], final)
 	odd := -1
 	for i, got := range replies {
 		if !got.same(final) && !r.later(got) {
@@ -89,7 +90,6 @@ func (r *run) judgeCrowd(op *operation, replies []Exchange) {
 	} else {
 		r.judge(op, "crowd", compared(final, final), final)
 	}
-	r.once(op, replies[0], final)
 }
 
 func hangUp(r *run) {
@@ -113,8 +113,8 @@ func hangUp(r *run) {
 	h.release()
 	got, waited := (<-answers)()
 	r.pause(slow + r.Settle) // for the first command to end
-	r.judge(op, "hang-up", r.found(op, got, waited), first, got)
 	r.once(op, first, got)
+	r.judge(op, "hang-up", r.found(op, got, waited), first, got)
 }
 
 // slowness returns how long a command takes that is held by a header and cannot be
@@ -160,8 +160,8 @@ func killedAfter(r *run) {
 	defer h.release()
 	first := r.kill(op, h, true)
 	got, waited := r.retry(r.elsewhere(r.by(op, op.Do)))
-	r.judge(op, "killed after", r.found(op, got, waited), first, got)
 	r.once(op, first, got)
+	r.judge(op, "killed after", r.found(op, got, waited), first, got)
 }
 
 func killedBefore(r *run) {

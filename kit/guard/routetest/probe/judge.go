@@ -276,9 +276,17 @@ func (r *run) had(op *operation, want int, exchanges ...Exchange) {
 	outcome := "the right number of effects"
 	n := r.seen(op, want)
 	if n != want {
-		outcome = fmt.Sprintf("%d effects, not %d", n, want)
+		outcome = fmt.Sprintf("%s, not %d", effects(n), want)
 	}
 	r.judge(op, "once", outcome, exchanges...)
+}
+
+// effects returns a number of effects in words.
+func effects(n int) string {
+	if n == 1 {
+		return "1 effect"
+	}
+	return fmt.Sprintf("%d effects", n)
 }
 
 // Check reports why a target cannot be tested: the request that has to succeed does
@@ -294,7 +302,7 @@ func (t *Target) Check(ctx context.Context) error {
 		case n == 1 && waited > time.Second:
 			r.stop(Unreachable, "not supported: the effect came %v after the answer %d, and auth19 counts effects when it has the answer", waited.Round(100*time.Millisecond), first.Status)
 		case n != 1:
-			r.stop(Unreachable, "a request had %d effects, not 1: effects needs a number or a list that grows with each effect and counts nothing else. Or a run with seed %d has used the keys", n, r.Seed)
+			r.stop(Unreachable, "a request had %s, not 1: effects needs a number or a list that grows with each effect and counts nothing else. Or a run with seed %d has used the keys", effects(n), r.Seed)
 		}
 	}}
 	if result := check.Ask(ctx, t); result.Verdict == Unreachable {

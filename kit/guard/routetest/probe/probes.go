@@ -2,7 +2,6 @@ package probe
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -210,7 +209,7 @@ func (r *run) fails(op *operation, trap Trap) {
 		r.stop(Unreachable, "the request that had to fail with 5xx got %d: %s", failed.Status, failed.Body)
 	}
 	left := r.effects(op)
-	r.judge(op, "rollback", fmt.Sprintf("%d effects remain", left), failed)
+	r.judge(op, "rollback", effects(left)+" left", failed)
 	got, waited := r.retry(r.by(op, op.Do))
 	switch {
 	case r.later(got):
@@ -255,6 +254,7 @@ func refusal(r *run) {
 
 func duplicate(r *run) {
 	op, first, other := r.meet(func(op *operation) call { return r.by(op, op.Do) })
+	r.once(op, first, other)
 	if !first.succeeded() {
 		r.judge(op, "concurrent", "the first request was "+first.Outcome(), first, other)
 	}
@@ -267,7 +267,6 @@ func duplicate(r *run) {
 	}
 	r.notef("the second request %s", outcome)
 	r.judge(op, "concurrent", outcome, first, other)
-	r.once(op, first, other)
 	r.replays(op, r.by(op, op.Do), first)
 }
 
@@ -282,10 +281,10 @@ func otherWhileRunning(r *run) {
 	case other.Status == http.StatusAccepted && first.Status != other.Status:
 		outcome = "told to come back with 202"
 	case other.succeeded():
-		outcome = "replayed"
+		outcome = r.accepted(op, first, other)
 	}
 	r.judge(op, "concurrent other", outcome, first, other)
-	if outcome != "ran" {
+	if !strings.HasPrefix(outcome, "ran") {
 		r.once(op, first, other)
 		r.judgeHidden(op, first, other)
 	}

@@ -282,28 +282,37 @@ func (r *run) judgeOther(op *operation, rule string, first, got Exchange) {
 // accepted returns the outcome of another request that succeeded with no effect that was
 // counted.
 func (r *run) accepted(op *operation, first, got Exchange) string {
+	shown := r.shows(op, first, got)
 	switch {
-	case r.marked(got):
+	case r.marked(got), shown && got.same(first):
 		return "replayed"
-	case !got.same(first):
-		return "ran, as the answer is another one"
-	case r.names(op, first):
-		return "replayed"
+	case got.same(first):
+		return "accepted"
+	case shown:
+		return "replayed in another form"
 	}
-	return "accepted"
+	return "ran, as the answer is another one"
+}
+
+// shows reports whether an answer has the first response in it, or a text of the first
+// request, that nothing else explains.
+func (r *run) shows(op *operation, first, got Exchange) bool {
+	if contains(got, op.Canary) && !strings.Contains(got.Request.Body, op.Canary) {
+		return true
+	}
+	location := first.Header.Get("Location")
+	hasBody := len(first.Body) > 2 && bytes.Contains(got.Body, bytes.TrimSpace(first.Body))
+	hasLocation := location != "" && got.Header.Get("Location") == location
+	if !hasBody && !hasLocation {
+		return false
+	}
+	other, _ := r.fresh(op) // which may have it in common
+	return hasBody && !bytes.Equal(other.Body, first.Body) || hasLocation && other.Header.Get("Location") != location
 }
 
 // judgeHidden judges that a refusal hides the first response.
 func (r *run) judgeHidden(op *operation, first, got Exchange) {
-	location := first.Header.Get("Location")
-	hasBody := len(first.Body) > 2 && bytes.Contains(got.Body, bytes.TrimSpace(first.Body))
-	hasLocation := location != "" && got.Header.Get("Location") == location
-	shown := contains(got, op.Canary)
-	if hasBody || hasLocation {
-		other, _ := r.fresh(op) // which may have it in common
-		shown = shown || hasBody && !bytes.Equal(other.Body, first.Body) || hasLocation && other.Header.Get("Location") != location
-	}
-	r.judge(op, "hidden", map[bool]string{true: "shown", false: "hidden"}[shown], first, got)
+	r.judge(op, "hidden", map[bool]string{true: "shown", false: "hidden"}[r.shows(op, first, got)], first, got)
 }
 
 // contains reports whether a text is in the body or the headers of a response.
