@@ -11,7 +11,11 @@ import (
 // consequences are the rules that fail in later probes, or whole probes, because a rule has
 // failed in an earlier one.
 var consequences = map[string][]string{
-	"A once":         {"D", "G", "L", "N", "R", "B", "E", "O", "C", "H", "I", "J", "T"},
+	"A once": {"D", "G", "L", "N", "R", "B", "E", "O", "C", "H", "I", "J", "T"},
+	"A replay": {
+		"D replay", "G replay", "L replay", "N spelling", "R refusal", "B concurrent", "B replay", "O immediate", "C crowd", "H hang-up",
+		"I killed after", "F replay",
+	},
 	"D mismatch":     {"E concurrent other", "E once", "E hidden", "G hidden", "R mismatch", "R hidden", "T expired other", "S hidden"},
 	"D hidden":       {"E hidden", "G hidden", "R hidden", "S hidden"},
 	"K rollback":     {"I killed after", "I once"},
@@ -20,6 +24,7 @@ var consequences = map[string][]string{
 	"C once":         {"H hang-up", "H once"},
 	"C crowd":        {"H hang-up"},
 	"I killed after": {"J killed before", "J once"},
+	"F scope":        {"S secrets"},
 }
 
 // cause returns the earlier probe whose failure explains all failures of a result, or "".

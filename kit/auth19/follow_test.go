@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"net/http"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/orders/kit/guard/routetest/probe"
 )
@@ -66,6 +68,25 @@ func TestRun_CountsAFailureWithASecondCause(t *testing.T) {
 
 	if got := r.Results[1].Follows + r.Results[2].Follows; got != "B" || r.Totals["fail"] != 2 {
 		t.Errorf("follows = %q, totals %v", got, r.Totals)
+	}
+}
+
+func TestRun_NamesTheCauseOfEachFailure(t *testing.T) {
+	t.Parallel()
+	hashesTheTime := &modest{status: http.StatusCreated, send: reply, request: func(body string) string { return body + time.Now().String() }}
+	for cause, c := range map[string]struct{ path, followers string }{
+		"A": {hashesTheTime.open(t, "principals: {a: {Authorization: Bearer token-of-a}, b: {Authorization: Bearer token-of-b}}"), "D O F"},
+		"F": {(&unusual{}).open(t), "S"},
+	} {
+		t.Run(cause, func(t *testing.T) {
+			t.Parallel()
+			_, out := command19(t, append([]string{"run", c.path, cause}, strings.Fields(c.followers)...)...)
+			for name := range strings.FieldsSeq(c.followers) {
+				if !regexp.MustCompile(`(?m)^` + name + ` .* follows from ` + cause + ` `).MatchString(out) {
+					t.Errorf("%s does not follow from %s: %s", name, cause, out)
+				}
+			}
+		})
 	}
 }
 

@@ -86,6 +86,8 @@ func TestProbes_BlameNoHonestServer(t *testing.T) {
 type modest struct {
 	send   func(w http.ResponseWriter, r *http.Request, status int, body string)
 	status int // of the first response; after 202, the effect comes later
+	// request returns the part of a request that a retry repeats. It may be nil.
+	request func(body string) string
 
 	mu      sync.Mutex
 	kept    map[string][2]string // request and response by principal and key
@@ -98,6 +100,9 @@ func (m *modest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	who := r.Header.Get("Authorization") + r.Header.Get("X-User")
 	body, _ := io.ReadAll(r.Body)
 	id, request := who+r.Header.Get("Idempotency-Key"), r.URL.Path+string(body)
+	if m.request != nil {
+		request = m.request(request)
+	}
 	kept, found := m.kept[id]
 	switch {
 	case who == "":

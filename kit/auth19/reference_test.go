@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -279,5 +278,3 @@ func TestProbes_FindEachFault(t *testing.T) {
 		})
 	}
 }
-
-var _ = slices.Sorted[string]
