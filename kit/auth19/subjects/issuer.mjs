@@ -14,4 +14,4 @@ for (const sub of ['alice', 'bob']) {
   writeFileSync(`token-${sub}`, `${signed}.${signature.toString('base64url')}`);
 }
 const keys = JSON.stringify({ keys: [{ ...publicKey.export({ format: 'jwk' }), kid: '1', alg: 'ES256', use: 'sig' }] });
-http.createServer((_req, res) => res.setHeader('Content-Type', 'application/json').end(keys)).listen(18706, '127.0.0.1');
+http.createServer((_req, res) => res.setHeader('Content-Type', 'application/json').end(keys)).listen(Number(`${process.env.PORTS}6`), '127.0.0.1');

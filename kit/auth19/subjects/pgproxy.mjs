@@ -21,4 +21,4 @@ net.createServer((client) => {
     one.on('error', () => {});
     one.on('close', () => other.destroy());
   }
-}).listen(18707, '127.0.0.1');
+}).listen(Number(`${process.env.PORTS}7`), '127.0.0.1');

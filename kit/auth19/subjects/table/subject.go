@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -21,6 +22,7 @@ type subject struct {
 
 	Needs []string
 
+	slot    int
 	results []result       // of the first run
 	asked   map[string]int // how often, by probe
 	failed  map[string]int
@@ -83,6 +85,21 @@ func readFolder(dir string) ([]*subject, error) {
 	return forms, nil
 }
 
+// The ports of a slot begin with digits of the slot. In the files, they are those of slot 0.
+func (s *subject) ports() string { return fmt.Sprintf("187%d", s.slot) }
+
+const portsInFiles = "1870"
+
+// moved returns the description of a subject with the ports of the slot.
+func (s *subject) moved(file []byte) []byte {
+	return bytes.ReplaceAll(file, []byte(portsInFiles), []byte(s.ports()))
+}
+
+// movedBack returns a report with the ports of slot 0, where a subject runs that runs alone.
+func (s *subject) movedBack(report []byte) []byte {
+	return bytes.ReplaceAll(report, []byte("127.0.0.1:"+s.ports()), []byte("127.0.0.1:"+portsInFiles))
+}
+
 // result is the answer of auth19 to one probe.
 type result struct {
 	Probe, Title, Verdict, Note string
@@ -99,7 +116,7 @@ type finding struct {
 // add adds a report of auth19. The first one fills the row.
 func (s *subject) add(report []byte) error {
 	var got struct{ Results []result }
-	if err := json.Unmarshal(report, &got); err != nil {
+	if err := json.Unmarshal(s.movedBack(report), &got); err != nil {
 		return err
 	}
 	if s.results == nil {

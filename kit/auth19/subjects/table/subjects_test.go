@@ -62,6 +62,22 @@ func TestReport_CountsFailures(t *testing.T) {
 	}
 }
 
+func TestSlot_IsInTheDescriptionAndNotInTheReport(t *testing.T) {
+	t.Parallel()
+	s := &subject{slot: 2}
+	err := s.add([]byte(`{"results": [{"probe": "B", "findings": [{"exchanges": [{"curl": "curl 'http://127.0.0.1:18721/charges'"}]}]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if got := string(s.moved([]byte("server: http://127.0.0.1:18701, redis-cli -p 18703"))); got != "server: http://127.0.0.1:18721, redis-cli -p 18723" {
+		t.Errorf("the description is %q", got)
+	}
+	if got := s.results[0].Findings[0].Exchanges[0].Curl; got != "curl 'http://127.0.0.1:18701/charges'" {
+		t.Errorf("the reproduction is %q", got)
+	}
+}
+
 func TestReproduction_HasTheTokens(t *testing.T) {
 	t.Parallel()
 	var r result
