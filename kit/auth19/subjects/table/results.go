@@ -13,7 +13,7 @@ documentation says: a POST to /charges inserts a row into PostgreSQL, and the nu
 effects. Each column is a probe; ` + "`auth19 explain B`" + ` says what it sends. The profile is the one that the documentation
 names, otherwise draft-07.
 
-✓ pass · ✗ fail, with its reproduction below · ≠ differs: a choice that another profile makes · – not applicable · ? cannot tell ·
+✓ pass · ✗ fail, with its reproduction below · ←D fails because D does · ≠ differs: a choice that another profile makes · – not applicable · ? cannot tell ·
 ! the server did not answer. "As above" means the same words.
 
 Passing every probe proves nothing; failing one proves something. A row says how this version, in this
@@ -60,7 +60,7 @@ func (s *subject) row(probes []string) string {
 	for _, p := range probes {
 		cell := ""
 		if i := slices.IndexFunc(s.results, func(r result) bool { return r.Probe == p }); i >= 0 {
-			cell = signs[s.results[i].Verdict]
+			cell = s.results[i].sign()
 		}
 		cells = append(cells, cell)
 	}
@@ -79,12 +79,14 @@ func (s *subject) section() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n### %s\n\n%s. %s\n", s.id, s.Name, s.Setup)
 	for _, r := range s.results {
-		switch f := r.worst(); r.Verdict {
-		case "fail":
+		switch f := r.worst(); {
+		case r.Follows != "":
+			fmt.Fprintf(&text, "\n- %s follows from %s: %s: %s.\n", r.Probe, r.Follows, f.Rule, f.Got)
+		case r.Verdict == "fail":
 			text.WriteString(s.reproduction(r, f))
-		case "not applicable", "cannot tell", "unreachable":
+		case slices.Contains([]string{"not applicable", "cannot tell", "unreachable"}, r.Verdict):
 			fmt.Fprintf(&text, "\n- %s, %s: %s.\n", r.Probe, r.Verdict, strings.TrimSuffix(r.Note, "."))
-		case "differs":
+		case r.Verdict == "differs":
 			fmt.Fprintf(&text, "\n- %s, differs: %s: %s; wanted: %s.\n", r.Probe, f.Rule, f.Got, f.Want)
 		}
 	}

@@ -103,7 +103,9 @@ func (s *subject) movedBack(report []byte) []byte {
 // result is the answer of auth19 to one probe.
 type result struct {
 	Probe, Title, Verdict, Note string
-	Findings                    []finding
+
+	Follows  string // the earlier probe whose failure explains this one
+	Findings []finding
 }
 
 type finding struct {
@@ -134,11 +136,11 @@ func (s *subject) add(report []byte) error {
 	return nil
 }
 
-// red returns the probes that failed in the first run.
+// red returns the probes that failed in the first run, and follow from no other failure.
 func (s *subject) red() []string {
 	var red []string
 	for _, r := range s.results {
-		if r.Verdict == "fail" {
+		if r.Verdict == "fail" && r.Follows == "" {
 			red = append(red, r.Probe)
 		}
 	}
@@ -148,11 +150,19 @@ func (s *subject) red() []string {
 // signs are the verdicts as they stand in the table.
 var signs = map[string]string{"pass": "✓", "fail": "✗", "differs": "≠", "not applicable": "–", "cannot tell": "?", "unreachable": "!"}
 
+// sign returns a result as it stands in the table.
+func (r result) sign() string {
+	if r.Follows != "" {
+		return "←" + r.Follows
+	}
+	return signs[r.Verdict]
+}
+
 // verdicts returns the row as one text.
 func (s *subject) verdicts() string {
 	var row strings.Builder
 	for _, r := range s.results {
-		row.WriteString(signs[r.Verdict])
+		row.WriteString(r.sign())
 	}
 	return row.String()
 }

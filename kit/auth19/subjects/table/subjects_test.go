@@ -62,6 +62,29 @@ func TestReport_CountsFailures(t *testing.T) {
 	}
 }
 
+func TestRow_NamesTheCauseOfAFailureThatFollows(t *testing.T) {
+	t.Parallel()
+	s := &subject{}
+	err := s.add([]byte(`{"results": [
+		{"probe": "D", "verdict": "fail", "findings": [{"rule": "mismatch", "got": "replayed", "verdict": "fail"}]},
+		{"probe": "E", "verdict": "fail", "follows": "D", "findings": [{"rule": "concurrent other", "got": "replayed", "verdict": "fail"}]}
+	]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if row := s.row([]string{"D", "E"}); !strings.Contains(row, "| ✗ | ←D |") {
+		t.Errorf("the row is %s", row)
+	}
+	section := s.section()
+	if !strings.Contains(section, "\n- E follows from D: concurrent other: replayed.\n") || strings.Contains(section, "PROBES=E") {
+		t.Errorf("the section is %s", section)
+	}
+	if red := s.red(); !slices.Equal(red, []string{"D"}) {
+		t.Errorf("%s are asked again, want D", red)
+	}
+}
+
 func TestSlot_IsInTheDescriptionAndNotInTheReport(t *testing.T) {
 	t.Parallel()
 	s := &subject{slot: 2}
