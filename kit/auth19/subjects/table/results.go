@@ -13,7 +13,7 @@ documentation says: a POST to /charges inserts a row into PostgreSQL, and the nu
 effects. Each column is a probe; ` + "`auth19 explain B`" + ` says what it sends. The profile is the one that the documentation
 names, otherwise draft-07.
 
-✓ pass · ✗ fail, with its reproduction below · ←D fails because D does · ≠ differs: a choice that another profile makes · – not applicable · ? cannot tell ·
+✓ pass · ✗ fail, with its reproduction below · ←D fails because D does · ○ fails, but is not promised · ≠ differs: a choice that another profile makes · – not applicable · ? cannot tell ·
 ! the server did not answer. "As above" means the same words.
 
 Passing every probe proves nothing; failing one proves something. A row says how this version, in this
@@ -60,7 +60,7 @@ func (s *subject) row(probes []string) string {
 	for _, p := range probes {
 		cell := ""
 		if i := slices.IndexFunc(s.results, func(r result) bool { return r.Probe == p }); i >= 0 {
-			cell = s.results[i].sign()
+			cell = s.sign(s.results[i])
 		}
 		cells = append(cells, cell)
 	}
@@ -106,8 +106,12 @@ func (r result) worst() finding {
 // reproduction returns the evidence of a red cell.
 func (s *subject) reproduction(r result, f finding) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "\n- **%s, %s**: %s: %s; wanted: %s. %s (%s) Effects: %d before, %d after. Failed in %d of %d runs.\n\n",
-		r.Probe, r.Title, f.Rule, f.Got, f.Want, f.Says, f.Source, f.Before, f.After, s.failed[r.Probe], s.asked[r.Probe])
+	promise := ""
+	if why := s.Unpromised[r.Probe]; why != "" {
+		promise = "Not promised: " + why + " "
+	}
+	fmt.Fprintf(&text, "\n- **%s, %s**: %s%s: %s; wanted: %s. %s (%s) Effects: %d before, %d after. Failed in %d of %d runs.\n\n",
+		r.Probe, r.Title, promise, f.Rule, f.Got, f.Want, f.Says, f.Source, f.Before, f.After, s.failed[r.Probe], s.asked[r.Probe])
 	fmt.Fprintf(&text, "      make -C kit/auth19 table ONLY=%s PROBES=%s\n", s.id, r.Probe)
 	for _, e := range f.Exchanges {
 		fmt.Fprintf(&text, "\n      %s\n      # %s\n", unmasked.Replace(e.Curl), short(e.Response))

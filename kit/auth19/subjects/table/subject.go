@@ -22,6 +22,10 @@ type subject struct {
 
 	Needs []string
 
+	// Unpromised says, by probe, why a failure breaks no promise of the project, and where the
+	// documentation says so.
+	Unpromised map[string]string
+
 	slot    int
 	results []result       // of the first run
 	asked   map[string]int // how often, by probe
@@ -151,9 +155,12 @@ func (s *subject) red() []string {
 var signs = map[string]string{"pass": "✓", "fail": "✗", "differs": "≠", "not applicable": "–", "cannot tell": "?", "unreachable": "!"}
 
 // sign returns a result as it stands in the table.
-func (r result) sign() string {
-	if r.Follows != "" {
+func (s *subject) sign(r result) string {
+	switch {
+	case r.Follows != "":
 		return "←" + r.Follows
+	case r.Verdict == "fail" && s.Unpromised[r.Probe] != "":
+		return "○"
 	}
 	return signs[r.Verdict]
 }
@@ -162,7 +169,7 @@ func (r result) sign() string {
 func (s *subject) verdicts() string {
 	var row strings.Builder
 	for _, r := range s.results {
-		row.WriteString(r.sign())
+		row.WriteString(s.sign(r))
 	}
 	return row.String()
 }

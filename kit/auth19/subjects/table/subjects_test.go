@@ -85,6 +85,30 @@ func TestRow_NamesTheCauseOfAFailureThatFollows(t *testing.T) {
 	}
 }
 
+func TestRow_ShowsWhatIsNotPromised(t *testing.T) {
+	t.Parallel()
+	s := &subject{Unpromised: map[string]string{"D": "A later input is ignored (README.md).", "A": "Unused."}}
+	err := s.add([]byte(`{"results": [
+		{"probe": "A", "verdict": "pass"},
+		{"probe": "D", "verdict": "fail", "findings": [{"rule": "mismatch", "got": "replayed", "verdict": "fail"}]},
+		{"probe": "G", "verdict": "fail", "findings": [{"rule": "route", "got": "replayed", "verdict": "fail"}]}
+	]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if row := s.row([]string{"A", "D", "G"}); !strings.Contains(row, "| ✓ | ○ | ✗ |") {
+		t.Errorf("the row is %s", row)
+	}
+	section := s.section()
+	if !strings.Contains(section, "Not promised: A later input is ignored (README.md). mismatch: replayed") || !strings.Contains(section, "PROBES=D") {
+		t.Errorf("the section is %s", section)
+	}
+	if strings.Count(section, "Not promised") != 1 {
+		t.Errorf("a sentence stands at another probe: %s", section)
+	}
+}
+
 func TestSlot_IsInTheDescriptionAndNotInTheReport(t *testing.T) {
 	t.Parallel()
 	s := &subject{slot: 2}
