@@ -24,6 +24,7 @@ var otherCommits = map[string]string{
 	"kit/guard/internal/postgres/check.go": "reads",
 	"kit/guard/internal/postgres/clean.go": "a lost clean-up is repeated",
 	"kit/guard/internal/postgres/store.go": "a failed COMMIT is an unknown outcome, which a replay confirms",
+	"kit/auth19/subjects/river/main.go":    "a server under test, as River documents it",
 	"kit/guard/pgxstore/pgxstore.go":       "begins for the store above",
 	"kit/guard/sqlstore/sqlstore.go":       "begins and commits for the store above",
 	"internal/dev/fakestripe/call.go":      "a development server",
