@@ -99,6 +99,37 @@ func TestProbe_BelievesEffectsOnly(t *testing.T) {
 	}
 }
 
+// The second effect of this server is in the list only at the second read after the replay.
+func TestProbe_WaitsForAnEffectThatComesLate(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	seen, effects, late := map[string]bool{}, 0, 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Method == http.MethodGet {
+			_, _ = fmt.Fprintf(w, `{"data": %d}`, effects)
+			effects, late = effects+late, 0
+			return
+		}
+		if key := r.Header.Get("Idempotency-Key"); seen[key] {
+			late++
+		} else {
+			seen[key] = true
+			effects++
+		}
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"id": 1}`)
+	}))
+	t.Cleanup(server.Close)
+
+	status, out := command19(t, "run", write(t, strings.Replace(small, "http://127.0.0.1:1", server.URL, 1)), "A")
+
+	if status != broken || !strings.Contains(out, "once: 2 effects, not 1") {
+		t.Errorf("status %d: %s", status, out)
+	}
+}
+
 // A server may list the rows of their owner only. Then the answer says whether the key was
 // shared, even if a replay has another status.
 func TestProbe_JudgesAnInvisibleEffectByTheAnswer(t *testing.T) {

@@ -195,6 +195,9 @@ func (c *cluster) ask(ctx context.Context, method, path, body string) ([]byte, e
 // ask asks all questions, and returns the verdicts that are no pass.
 func ask(t *testing.T, target *probe.Target) map[string]probe.Verdict {
 	t.Helper()
+	if err := target.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	found := map[string]probe.Verdict{}
 	for _, p := range probe.Probes {
 		result := p.Ask(t.Context(), target)

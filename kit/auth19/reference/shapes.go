@@ -16,6 +16,7 @@ type shape struct {
 	mu     sync.Mutex
 	second time.Time // of the rate limit
 	asked  int
+	shown  []charge // by a list that shows what the read before found
 }
 
 // lease is how long a process that died keeps a key, and boot how long one starts.
@@ -85,6 +86,11 @@ func (s *shape) exceeded() bool {
 // listed returns the effects that a list shows.
 func (s *server) listed(token string) []charge {
 	all := s.effects()
+	if s.is("revalidates its list") {
+		s.shape.mu.Lock()
+		all, s.shown = s.shown, all
+		s.shape.mu.Unlock()
+	}
 	shown := []charge{}
 	for _, c := range all {
 		own := c.Owner == token || !s.is("lists to the owner")

@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -36,6 +37,8 @@ type call struct {
 	keys   []string
 	// timeout bounds the answer; the zero value stands for none.
 	timeout time.Duration
+	// answered receives when the answer came. It may be nil.
+	answered *atomic.Int64
 }
 
 // Exchange is a request and the response, if there was one.
@@ -142,6 +145,9 @@ func (c *conn) finish(ctx context.Context) Exchange {
 	writing := c.write(0)
 	sent.Err = sent.read(bufio.NewReader(io.LimitReader(c, 2*maxResponse)), c.call.Method)
 	sent.To = time.Now()
+	if c.call.answered != nil {
+		c.call.answered.Store(sent.To.UnixNano())
+	}
 	if sent.Err != nil {
 		sent.Status, sent.Err = 0, cmp.Or(ctx.Err(), writing, sent.Err)
 	}

@@ -18,7 +18,7 @@ func (r *run) by(op *operation, req Request) call {
 	if r.Profile.Quoted {
 		key = `"` + key + `"`
 	}
-	return call{Request: req, server: r.Servers[0], who: op.A, header: r.Header, keys: []string{key}, timeout: r.Timeout}
+	return call{Request: req, server: r.Servers[0], who: op.A, header: r.Header, keys: []string{key}, timeout: r.Timeout, answered: &r.answered}
 }
 
 // elsewhere returns the same call to the other process, if there is one.

@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,7 +29,9 @@ type Target struct {
 	// Progress receives the steps of a long probe. It may be nil.
 	Progress func(string)
 
-	usual int // the status of Do
+	usual    int           // the status of Do
+	lag      time.Duration // how far effects lag behind an answer, at most
+	answered atomic.Int64  // when the last answer came
 }
 
 // Operation is an intent, which takes effect once. All that is nil is missing: probes that need
