@@ -78,7 +78,7 @@ func main() {
 
 // start handles the commands of a bus, whose replies come through memory.
 func start(pool *pgxpool.Pool) (*cqrs.CommandBus, requestreply.Backend[charges.Response]) {
-	db, logger, topic := sql.BeginnerFromPgx(pool), watermill.NewSlogLogger(nil), "charges_"+os.Getenv("REPLICA")
+	db, logger, topic := sql.BeginnerFromPgx(pool), watermill.NewSlogLogger(nil), "charges"
 	schema, marshaler := sql.DefaultPostgreSQLSchema{}, cqrs.JSONMarshaler{}
 	replies := gochannel.NewGoChannel(gochannel.Config{}, logger)
 	backend := must(requestreply.NewPubSubBackend(requestreply.PubSubBackendConfig{
