@@ -3,9 +3,13 @@
 //
 // A subject is a folder with a description for auth19 (auth19.yaml), one for the page
 // (subject.yaml), and the script run, which becomes one process of the server: PORT and REPLICA
-// tell which. It may have the scripts build, prepare (before the start, in place of schema.sql)
-// and ready (after it), and the file single, if there is one process only. Where subject.yaml
-// lists forms, each of them has a row, and run finds it in FORM.
+// tell which. It may have a package.json, the scripts build, prepare (before the start, in place
+// of schema.sql) and ready (after it), and the file single, if there is one process only. PORTS
+// begins each port; in the files it is 1870.
+//
+// Where subject.yaml lists forms, each of them has a row, and run finds it in FORM. needs lists
+// programs for lab/need, and Redis starts where it is one of them. unpromised says, by probe,
+// why a failure breaks no promise.
 package main
 
 import (

@@ -8,28 +8,38 @@ import (
 	"time"
 )
 
-const legend = `Each row is an implementation in a server of about forty lines ([subjects](subjects)) that uses it as its
+const legend = `✓ no harm was seen · ✗ a charge ran twice or was lost, another customer got the answer, or a key stayed locked: the
+reproduction is below · ○ the same, but the project does not promise otherwise · ←C the same, because of what C found ·
+– not applicable · ? cannot tell · ! the server did not answer. "As above" means the same words.
+
+*Two at once*: two requests under one key at one process. *Two processes*: fifty at two. *Client gone*: the client hangs
+up while the request runs, and retries. *Crash or failure*: the process is killed before the effect or after it, the
+command fails, or the store of keys is down; then the client retries. *Your answer to others*: another customer's request
+under the same key. *Stuck*: for longer than 45 seconds.
+
+Each row is an implementation in a server of about forty lines ([subjects](subjects)) that uses it as its
 documentation says: a POST to /charges inserts a row into PostgreSQL, and the number of rows is the number of
-effects. Each column is a probe; ` + "`auth19 explain B`" + ` says what it sends. The profile is the one that the documentation
-names, otherwise draft-07.
-
-✓ pass · ✗ fail, with its reproduction below · ←D fails because D does · ○ fails, but is not promised · ≠ differs: a choice that another profile makes · – not applicable · ? cannot tell ·
-! the server did not answer. "As above" means the same words.
-
-Passing every probe proves nothing; failing one proves something. A row says how this version, in this
+effects. Passing every probe proves nothing; failing one proves something. A row says how this version, in this
 configuration, answered on this day. Two processes on one machine are no cluster, and PostgreSQL ran without fsync.
 A subject that could not be installed has no row: fco-gt/gopotency v1.0.0 and inngest-cli, whose npm package
 downloads its program.
 `
 
+const formLegend = `Each column is a probe; ` + "`auth19 explain B`" + ` says what it sends. The profile is the one that the documentation names,
+otherwise draft-07.
+
+✓ pass · ✗ fail · ○ fails, but is not promised · ←D fails because D does · ≠ differs: a choice that another profile makes ·
+– not applicable · ? cannot tell · ! the server did not answer.
+`
+
 // results returns RESULTS.md.
 func results(subjects []*subject, now time.Time, runs int) string {
 	var page strings.Builder
-	fmt.Fprintf(&page, "# Results\n\n%s, by `make -C kit/auth19 table%s`.\n\n%s\n", now.Format("2 January 2006"),
-		map[bool]string{true: fmt.Sprintf(" RUNS=%d", runs)}[runs > 1], legend)
+	fmt.Fprintf(&page, "# Results\n\n%s, by `make -C kit/auth19 table%s`.\n\n%s%s\n", now.Format("2 January 2006"),
+		map[bool]string{true: fmt.Sprintf(" RUNS=%d", runs)}[runs > 1], money(subjects), legend)
 	probes := probesOf(subjects)
-	fmt.Fprintf(&page, "| subject | version | profile | %s | its documentation promises |\n|---|---|---|%s---|\n",
-		strings.Join(probes, " | "), strings.Repeat(":-:|", len(probes)))
+	fmt.Fprintf(&page, "## All probes\n\n%s\n| | profile | %s |\n|---|---|%s\n",
+		formLegend, strings.Join(probes, " | "), strings.Repeat(":-:|", len(probes)))
 	for _, s := range subjects {
 		page.WriteString(s.row(probes))
 	}
@@ -54,9 +64,9 @@ func probesOf(subjects []*subject) []string {
 	return probes
 }
 
-// row returns the line of the table.
+// row returns the line of the table of all probes.
 func (s *subject) row(probes []string) string {
-	cells := []string{"[" + s.Name + "](#" + s.id + ")", or(s.Version, "–"), s.profile}
+	cells := []string{"[" + s.Name + "](#" + s.id + ")", s.profile}
 	for _, p := range probes {
 		cell := ""
 		if i := slices.IndexFunc(s.results, func(r result) bool { return r.Probe == p }); i >= 0 {
@@ -64,14 +74,7 @@ func (s *subject) row(probes []string) string {
 		}
 		cells = append(cells, cell)
 	}
-	return "| " + strings.Join(append(cells, s.Promise+" ("+s.Place+")"), " | ") + " |\n"
-}
-
-func or(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
+	return "| " + strings.Join(cells, " | ") + " |\n"
 }
 
 // section describes a subject and reproduces the red cells.
@@ -93,8 +96,13 @@ func (s *subject) section() string {
 	return text.String()
 }
 
-// worst returns the finding that decided.
+// worst returns the finding that decided: one that proves harm, if there is one.
 func (r result) worst() finding {
+	for _, f := range r.Findings {
+		if f.harm() != "" {
+			return f
+		}
+	}
 	for _, f := range r.Findings {
 		if f.Verdict == r.Verdict {
 			return f

@@ -29,11 +29,8 @@ type subject struct {
 	slot    int
 	results []result       // of the first run
 	asked   map[string]int // how often, by probe
-	failed  map[string]int
+	failed  map[string]int // with the harm of the first run
 }
-
-// groups are the kinds of subjects, in the order of the table.
-var groups = []string{"published", "design", "repository"}
 
 // readSubjects returns the subjects in a folder.
 func readSubjects(dir string) ([]*subject, error) {
@@ -50,9 +47,14 @@ func readSubjects(dir string) ([]*subject, error) {
 		subjects = append(subjects, forms...)
 	}
 	slices.SortStableFunc(subjects, func(a, b *subject) int {
-		return cmp.Compare(slices.Index(groups, a.Group), slices.Index(groups, b.Group))
+		return cmp.Compare(a.group(), b.group())
 	})
 	return subjects, nil
+}
+
+// group returns the index of the group, or -1.
+func (s *subject) group() int {
+	return slices.IndexFunc(groups, func(g group) bool { return g.name == s.Group })
 }
 
 // readFolder returns the subject in a folder, or each of its forms.
@@ -116,8 +118,10 @@ type finding struct {
 	Rule, Got, Want, Verdict, Says, Source string
 	Before                                 int `json:"effects_before"`
 	After                                  int `json:"effects_after"`
-	Exchanges                              []struct{ Curl, Response string }
+	Exchanges                              []exchange
 }
+
+type exchange struct{ Curl, Response string }
 
 // add adds a report of auth19. The first one fills the row.
 func (s *subject) add(report []byte) error {
@@ -133,7 +137,8 @@ func (s *subject) add(report []byte) error {
 	}
 	for _, r := range got.Results {
 		s.asked[r.Probe]++
-		if r.Verdict == "fail" {
+		first := slices.IndexFunc(s.results, func(first result) bool { return first.Probe == r.Probe })
+		if r.Verdict == "fail" && first >= 0 && r.worst().harm() == s.results[first].worst().harm() {
 			s.failed[r.Probe]++
 		}
 	}

@@ -24,14 +24,17 @@ func TestSubjects_ArePinnedAndHaveARow(t *testing.T) {
 		t.Errorf("%d subjects, want at least 15", len(subjects))
 	}
 	for _, s := range subjects {
-		if !slices.Contains(groups, s.Group) || s.Name == "" || s.profile == "" || s.Setup == "" || s.Promise == "" || s.Place == "" {
+		if s.group() < 0 || s.Name == "" || s.profile == "" || s.Setup == "" || s.Promise == "" || s.Place == "" {
 			t.Errorf("%s: subject.yaml or auth19.yaml lacks something: %+v", s.id, s)
 		}
 		if s.Package != "" && !strings.Contains(pins, `"`+s.Package+`": "`+s.Version+`"`) && !strings.Contains(pins, s.Package+" "+s.Version+"\n") {
 			t.Errorf("%s: neither a package.json nor go.mod pins %s %s", s.id, s.Package, s.Version)
 		}
-		if row := "| [" + s.Name + "](#" + s.id + ") | " + or(s.Version, "–") + " | " + s.profile + " |"; !strings.Contains(page, row) {
-			t.Errorf("RESULTS.md has no row %q: run make -C kit/auth19 table", row)
+		link := "| [" + s.Name + "](#" + s.id + ") "
+		for _, row := range []string{strings.TrimSpace(link+s.Version) + " |", link + "| " + s.profile + " |"} {
+			if !strings.Contains(page, row) {
+				t.Errorf("RESULTS.md has no row %q: run make -C kit/auth19 table", row)
+			}
 		}
 	}
 }
