@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/orders/kit/guard/routetest/probe"
 )
@@ -106,7 +107,7 @@ func TestPointed_CountsNumbersAndLists(t *testing.T) {
 // A hook may leave a process running.
 func TestShell_DoesNotWaitForWhatItLeavesRunning(t *testing.T) {
 	t.Parallel()
-	f := &file{path: write(t, small)}
+	f := &file{path: write(t, small), Timeout: time.Minute}
 	out, err := f.shell(t.Context(), "sleep 60 & echo a warning >&2; echo $!", nil)
 	if err != nil {
 		t.Fatal(err)

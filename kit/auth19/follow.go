@@ -11,16 +11,22 @@ import (
 // consequences are the rules that fail in later probes, or whole probes, because a rule has
 // failed in an earlier one.
 var consequences = map[string][]string{
-	"A once": {"D", "G", "L", "N", "R", "B", "E", "O", "C", "H", "I", "J", "T"},
+	"A once": {
+		"D replay", "D once", "G replay", "G once", "L replay", "L once", "N spelling", "N once", "R refusal", "R once", "B replay",
+		"O immediate", "O once", "C crowd", "C once", "H hang-up", "H once", "T expired", "F replay",
+	},
 	"A replay": {
-		"D replay", "G replay", "L replay", "N spelling", "R refusal", "B concurrent", "B replay", "O immediate", "C crowd", "H hang-up",
+		"D replay", "G replay", "L replay", "N spelling", "N quoted", "N path", "R refusal", "B concurrent", "B replay", "O immediate", "C crowd", "H hang-up",
 		"I killed after", "F replay",
 	},
 	"D mismatch":     {"E concurrent other", "E once", "E hidden", "G hidden", "R mismatch", "R hidden", "T expired other", "S hidden"},
-	"D hidden":       {"E hidden", "G hidden", "R hidden", "S hidden"},
+	"D replay":       {"G replay"},
+	"D hidden":       {"E hidden", "G hidden", "R hidden", "F hidden", "S hidden"},
 	"K rollback":     {"I killed after", "I once"},
 	"B once":         {"C crowd", "C once", "E concurrent other", "E once", "E hidden", "H hang-up", "H once"},
 	"B concurrent":   {"C crowd", "E concurrent other", "H hang-up"},
+	"O once":         {"C once", "C crowd"},
+	"O immediate":    {"C crowd"},
 	"C once":         {"H hang-up", "H once"},
 	"C crowd":        {"H hang-up"},
 	"I killed after": {"J killed before", "J once"},

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,12 +85,26 @@ func TestProbes_BlameNoHonestServer(t *testing.T) {
 	}
 }
 
+// PayPal refuses one of two requests with a status of the choice of each API.
+func TestProbes_TakeEachRefusalThatTheProfileAllowsADuplicate(t *testing.T) {
+	t.Parallel()
+	found := ask(t, openCluster(t, reference.Config{Profile: "paypal", Shape: "locks with 422"}).target(newSeed()))
+	if len(found) > 0 {
+		t.Errorf("not passed: %v", found)
+	}
+}
+
 // modest is a server of the draft in memory. Its answers go through send.
 type modest struct {
 	send   func(w http.ResponseWriter, r *http.Request, status int, body string)
-	status int // of the first response; after 202, the effect comes later
+	status int           // of the first response
+	late   time.Duration // until the counter shows an effect
 	// request returns the part of a request that a retry repeats. It may be nil.
 	request func(body string) string
+	// refuse answers a POST that is not run. It may be nil.
+	refuse func(w http.ResponseWriter, r *http.Request) bool
+	// forgets: the key is lost with a client that leaves after the effect.
+	forgets bool
 
 	mu      sync.Mutex
 	kept    map[string][2]string // request and response by principal and key
@@ -96,6 +112,9 @@ type modest struct {
 }
 
 func (m *modest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("X-Hold") == "before" {
+		time.Sleep(500 * time.Millisecond) // as it was told
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	who := r.Header.Get("Authorization") + r.Header.Get("X-User")
@@ -106,6 +125,7 @@ func (m *modest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	kept, found := m.kept[id]
 	switch {
+	case r.Method == http.MethodPost && m.refuse != nil && m.refuse(w, r):
 	case who == "":
 		m.send(w, r, http.StatusUnauthorized, `{"error":"who is it?"}`)
 	case r.Method == http.MethodGet:
@@ -117,11 +137,13 @@ func (m *modest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		m.kept[id] = [2]string{request, fmt.Sprintf(`{"id":%d,"owner":%q}`, len(m.kept), r.Header.Get("X-User"))}
 		m.send(w, r, m.status, m.kept[id][1])
-		if m.status != http.StatusAccepted {
-			m.effects++
-			return
+		if r.Header.Get("X-Hold") == "after" {
+			time.Sleep(500 * time.Millisecond) // as it was told
 		}
-		time.AfterFunc(1500*time.Millisecond, func() {
+		if m.forgets && r.Context().Err() != nil {
+			delete(m.kept, id)
+		}
+		time.AfterFunc(m.late, func() {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			m.effects++
@@ -149,6 +171,12 @@ func TestRun_BlamesNoHonestServer(t *testing.T) {
 		more string
 		send func(w http.ResponseWriter, r *http.Request, status int, body string)
 	}{
+		"a trace in each answer": {tokens, func(w http.ResponseWriter, r *http.Request, status int, body string) {
+			reply(w, r, status, strings.Replace(body, "{", fmt.Sprintf(`{"trace":%d,`, time.Now().UnixNano()), 1))
+		}},
+		"equal JSON in other bytes": {tokens, func(w http.ResponseWriter, r *http.Request, status int, body string) {
+			reply(w, r, status, body+strings.Repeat(" ", rand.IntN(1000)))
+		}},
 		"a principal's name in the body": {"principals: {a: {X-User: alice-the-first}, b: {X-User: bob-the-second}}", reply},
 		"a short token in the body":      {"principals: {a: {Authorization: id}, b: {Authorization: owner}}", reply},
 		"headers that are no secret": {`principals: {a: {Authorization: Bearer token-of-a, Accept: application/json, X-Api-Version: "1"}}`, func(w http.ResponseWriter, r *http.Request, status int, body string) {
@@ -178,7 +206,46 @@ func TestRun_BlamesNoHonestServer(t *testing.T) {
 			t.Parallel()
 			m := &modest{send: c.send, status: http.StatusCreated}
 			status, out := command19(t, "run", m.open(t, c.more), "A", "D", "F", "S")
-			if status != kept || strings.Contains(out, "headers: another") {
+			if status != kept || strings.Contains(out, "another body") || strings.Contains(out, "headers: another") {
+				t.Error(out)
+			}
+		})
+	}
+}
+
+// every returns a function that reports whether it is called for the nth time.
+func every(n int64) func() bool {
+	var calls atomic.Int64
+	return func() bool { return calls.Add(1)%n == 0 }
+}
+
+func TestRun_BlamesNoServerForItsLoad(t *testing.T) {
+	t.Parallel()
+	seventh, third := every(7), every(3)
+	for name, c := range map[string]struct {
+		probe string
+		m     *modest
+	}{
+		"a counter that lags": {"H", &modest{late: 400 * time.Millisecond}},
+		"a retry that is one too many": {"O", &modest{refuse: func(w http.ResponseWriter, r *http.Request) bool {
+			busy := seventh()
+			if busy {
+				w.Header().Set("Retry-After", "1")
+				reply(w, r, http.StatusServiceUnavailable, "")
+			}
+			return busy
+		}}},
+		"a duplicate that has no answer": {"C", &modest{refuse: func(http.ResponseWriter, *http.Request) bool {
+			if third() {
+				panic(http.ErrAbortHandler)
+			}
+			return false
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.m.send, c.m.status = reply, http.StatusCreated
+			if status, out := command19(t, "run", c.m.open(t, "hold: {before: {headers: {X-Hold: before}}}\nprincipals: {a: {Authorization: Bearer token-of-a}}"), c.probe); status != kept {
 				t.Error(out)
 			}
 		})
@@ -200,7 +267,7 @@ func TestRun_NoticesALocationThatChanges(t *testing.T) {
 // What auth19 cannot judge is said before it judges anything.
 func TestRun_RefusesEffectsThatComeLater(t *testing.T) {
 	t.Parallel()
-	m := &modest{send: reply, status: http.StatusAccepted}
+	m := &modest{send: reply, status: http.StatusAccepted, late: 1500 * time.Millisecond}
 	status, out := command19(t, "run", m.open(t, "principals: {a: {Authorization: Bearer token-of-a}}"), "A")
 	if want := "not supported: the effect came 1."; status != unusable || !strings.Contains(out, want) || strings.Contains(out, "A  L1") {
 		t.Errorf("status %d, want %q: %s", status, want, out)

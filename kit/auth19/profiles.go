@@ -17,6 +17,7 @@ var common = map[string]probe.Rule{
 	"replay":           {Want: []string{"replayed"}, Says: "A retry gets the first response.", Where: silent},
 	"marker":           {Want: []string{"marked", "not marked"}, Says: "A replay need not say that it is one.", Where: silent},
 	"mismatch":         {Want: []string{"refused 4"}, Must: true, Says: "A key that belongs to another request is refused.", Where: silent},
+	"distinct":         {Want: []string{"another key"}, Must: true, Says: "A key that differs in one character is another key.", Where: silent},
 	"route":            {Want: []string{"refused 4", "ran"}, Must: true, Says: "Another route gets no stored response.", Where: silent},
 	"hidden":           {Want: []string{"hidden"}, Must: true, Says: "A refusal shows nothing of the stored response.", Where: silent},
 	"failure":          {Want: []string{"ran as new", "replayed"}, Must: true, Says: "After a 5xx, the key either runs again or keeps the failure; it is not stuck.", Where: silent},
@@ -91,7 +92,7 @@ var stripe1 = probe.Profile{
 	Name: "stripe-v1", Title: "Stripe API v1", Header: "Idempotency-Key", Marker: [2]string{"Idempotent-Replayed", "true"},
 	Rules: with(map[string]probe.Rule{
 		"once":       {Want: []string{"the right number of effects"}, Must: true, Says: "A repeated request creates no second object and makes no second update.", Where: stripeV1},
-		"replay":     {Want: []string{"replayed"}, Says: "Retries get the stored status and body.", Where: stripeV1},
+		"replay":     {Want: []string{"replayed"}, Must: true, Says: "Retries get the stored status and body.", Where: stripeV1},
 		"marker":     {Want: []string{"marked"}, Says: "A replay carries Idempotent-Replayed: true.", Where: stripeE},
 		"mismatch":   {Want: []string{"refused 4"}, Must: true, Says: "Parameters that differ from those of the first request are an error.", Where: stripeV1},
 		"spelling":   {Want: []string{"replayed"}, Says: "Parameters are compared, not bytes.", Where: stripeV1},
@@ -127,6 +128,7 @@ var paypal = probe.Profile{
 		"concurrent": {Want: []string{"waited", "another body", "status 2", "refused 4"}, Says: "Of two requests at the same time the first is processed, and the second may fail.", Where: payPal},
 		"immediate":  {Want: []string{"replayed", "another body", "status 2", "refused 409"}, Says: latest, Where: payPal},
 		"crowd":      {Want: []string{"replayed", "another body", "status 2"}, Says: latest, Where: payPal},
+		"refusal":    {Want: []string{"replayed", "another body", "ran again"}, Says: latest, Where: payPal},
 		"expired":    {Want: []string{"ran"}, Says: "An ID is known for as long as the server stores it.", Where: payPal},
 	}),
 }

@@ -242,6 +242,7 @@ var faults = map[string]string{
 	"ignores the route":                   "fail G",
 	"compares bytes":                      "differs N",
 	"compares paths as they are sent":     "fail N",
+	"truncates keys":                      "fail N",
 	"forgets empty responses":             "fail L",
 	"marks no replay":                     "differs A",
 	"replays without Location":            "fail A",

@@ -137,7 +137,7 @@ func (f *file) prepare(ctx context.Context, key string) (*probe.Operation, error
 		"canary": json.RawMessage(quote("canary-" + key[24:])),
 	}
 	for i, r := range f.Before {
-		if err := f.send(ctx, v, r, fmt.Sprintf("%s-before-%d", key, i)); err != nil {
+		if err := f.send(ctx, v, r, probe.NewKey(0, key, "before", i)); err != nil {
 			return nil, fmt.Errorf("before: %w", err)
 		}
 	}
@@ -169,7 +169,7 @@ func (f *file) hooks(op *probe.Operation, v values, key string) {
 	if f.Remedy != nil {
 		op.Remedy = func(ctx context.Context) error {
 			for i, r := range f.Remedy {
-				if err := f.send(ctx, v, r, fmt.Sprintf("%s-remedy-%d", key, i)); err != nil {
+				if err := f.send(ctx, v, r, probe.NewKey(0, key, "remedy", i)); err != nil {
 					return err
 				}
 			}
@@ -212,7 +212,7 @@ func (f *file) trap(t *trap, v values) func(context.Context) (probe.Trap, error)
 // send sends a request that prepares an operation, and captures values.
 func (f *file) send(ctx context.Context, v values, r request, key string) error {
 	made := f.request(v, r, request{})
-	made.Header.Set(f.header, key)
+	made.Header.Set(f.header, profiles[f.Profile].Written(key))
 	body, err := f.ask(ctx, made, r.As)
 	if err != nil {
 		return err

@@ -114,6 +114,9 @@ func (p *Process) Pause(t testing.TB) {
 	})
 }
 
+// Resume lets a stopped process go on, unless it has ended.
+func (p *Process) Resume() { _ = p.cmd.Process.Signal(syscall.SIGCONT) }
+
 // isRunning reports whether the thread with this /proc file is not stopped. A thread
 // that has ended has no file.
 func isRunning(stat string) bool {

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -50,8 +51,8 @@ func (s *server) shaped(w http.ResponseWriter, r *http.Request) reply {
 		got.Body = strings.ReplaceAll(got.Body, `{"error":"`, `{"error":"not done: `)
 	}
 	switch {
-	case got.later && s.is("locks with 423"):
-		got.Status = http.StatusLocked
+	case got.later && s.is("locks with"):
+		got.Status, _ = strconv.Atoi(s.Shape[len("locks with "):])
 	case got.later && s.is("accepts duplicates"):
 		return reply{Status: http.StatusAccepted, Body: `{"status":"in progress"}`}
 	case r.Method == http.MethodPost && got.Status == http.StatusCreated:

@@ -193,6 +193,7 @@ func (c *replicas) holdCommitted(t testing.TB) func(context.Context) (probe.Trap
 		undo := func(ctx context.Context) error {
 			err := conn.Close(ctx)
 			c.Exec(t, "DROP FUNCTION hold() CASCADE")
+			c.processes[0].Resume()
 			return err
 		}
 		return probe.Trap{Await: await, Undo: undo}, err

@@ -5,10 +5,10 @@ const contract = "AUTH-19, the contract of orders, "
 // AUTH19 is the profile of this repository.
 var AUTH19 = Profile{
 	Name: "auth-19", Title: "AUTH-19: effect and response commit together",
-	Header: "Idempotency-Key", Marker: [2]string{"Idempotent-Replayed", "true"},
+	Header: "Idempotency-Key", Marker: [2]string{"Idempotent-Replayed", "true"}, Bytes: true,
 	Rules: map[string]Rule{
 		"once":             {[]string{"the right number of effects"}, true, "A request under one key takes effect at most once, and a failed one not at all.", contract + "transactions"},
-		"replay":           {[]string{"replayed"}, false, "A retry gets the stored status and the stored body, byte for byte.", contract + "same key, same request"},
+		"replay":           {[]string{"replayed"}, true, "A retry gets the stored status and the stored body, byte for byte.", contract + "same key, same request"},
 		"headers":          {[]string{"the same"}, false, "A retry gets the stored headers.", contract + "same key, same request"},
 		"marker":           {[]string{"marked"}, false, "A replay says so: Idempotent-Replayed: true.", contract + "same key, same request"},
 		"mismatch":         {[]string{"refused 409"}, false, "A key that belongs to another request is refused with 409.", contract + "same key, other request"},
@@ -19,6 +19,7 @@ var AUTH19 = Profile{
 		"path":             {[]string{"replayed"}, true, "The spelling of the path does not make another request: @ and %40 (RFC 3986, section 6.2.2).", contract + "fingerprint"},
 		"quoted":           {[]string{"replayed"}, false, "A key in quotes, as the draft of the IETF writes it, is the same key.", contract + "scope"},
 		"case":             {[]string{"another key", "refused"}, false, "Upper and lower case make different keys.", contract + "scope"},
+		"distinct":         {[]string{"another key"}, true, "A key has up to 255 characters, and all of them count.", contract + "scope"},
 		"unreadable":       {[]string{"the key is left"}, true, "A body that cannot be read touches no key.", contract + "validation comes first"},
 		"missing":          {[]string{"refused 400"}, true, "A command without a key is refused with 400.", contract + "no key"},
 		"blank":            {[]string{"refused 400"}, true, "A blank key is no key: 400.", contract + "no key"},

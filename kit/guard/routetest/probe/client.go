@@ -271,6 +271,8 @@ func (e Exchange) same(as Exchange) bool {
 	return e.Status == as.Status && bytes.Equal(e.Body, as.Body)
 }
 
+func (e Exchange) location() string { return e.Header.Get("Location") }
+
 // Outcome returns the name of a response that is no success.
 func (e Exchange) Outcome() string {
 	switch {
@@ -279,7 +281,7 @@ func (e Exchange) Outcome() string {
 	case e.succeeded():
 		return "accepted"
 	case e.Status/100 == 3:
-		return fmt.Sprintf("refused %d, to %s, which is not followed", e.Status, e.Header.Get("Location"))
+		return fmt.Sprintf("refused %d, to %s, which is not followed", e.Status, e.location())
 	case e.Header.Get("Retry-After") != "":
 		return fmt.Sprintf("refused %d with Retry-After", e.Status)
 	}

@@ -2,11 +2,12 @@ package probe
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
 func crowd(r *run) {
-	meetings, doubled := 0, 0
+	meetings, doubled, lost := 0, 0, 0
 	for i := range r.Keys {
 		r.progressf("%d of %d keys", i, r.Keys)
 		op := r.prepare()
@@ -15,6 +16,11 @@ func crowd(r *run) {
 			continue
 		}
 		meetings++
+		for _, got := range replies {
+			if got.Status == 0 { // it may be one connection too many
+				lost++
+			}
+		}
 		if r.effects(op) > 1 {
 			doubled++
 		}
@@ -27,6 +33,9 @@ func crowd(r *run) {
 		r.stop(NotApplicable, "one process only; there, %d keys of %d requests had one effect each", meetings, r.Crowd)
 	}
 	r.notef("%d of %d keys had more than one effect", doubled, meetings)
+	if lost > 0 {
+		r.notef("%d requests were not answered", lost)
+	}
 }
 
 // crowd sends one request many times at once. If commands can be held, each ends after
@@ -77,27 +86,49 @@ func (r *run) heldOrDone(trap Trap, done <-chan struct{}) {
 // judgeCrowd judges one race: one effect, and each answer is the first response, or tells to
 // come back.
 func (r *run) judgeCrowd(op *operation, replies []Exchange) {
-	final, _ := r.retry(r.by(op, op.Do))
-	r.once(op, replies[0], final)
+	successes := slices.DeleteFunc(slices.Clone(replies), func(e Exchange) bool { return !e.succeeded() })
+	if len(successes) > 0 { // before a retry, which may run once more
+		other := slices.IndexFunc(successes, func(e Exchange) bool { return !e.same(successes[0]) })
+		r.once(op, successes[0], successes[max(other, 0)])
+	}
+	final, waited := r.retry(r.by(op, op.Do))
+	if final.Status == 0 {
+		r.stop(Unreachable, "after the race, a retry was not answered: %v", final.Err)
+	}
+	if len(successes) == 0 {
+		r.once(op, replies[0], final)
+	}
 	odd := -1
 	for i, got := range replies {
-		if !got.same(final) && !r.later(got) {
+		if got.Status != 0 && !r.equal(got, final) && !r.later(got) {
 			odd = i
 		}
 	}
-	if odd >= 0 {
-		r.judge(op, "crowd", compared(replies[odd], final), replies[odd], final)
-	} else {
-		r.judge(op, "crowd", compared(final, final), final)
+	switch {
+	case r.later(final):
+		r.judge(op, "crowd", r.locked(waited), final)
+	case odd >= 0:
+		r.judge(op, "crowd", r.compared(replies[odd], final), replies[odd], final)
+	default:
+		r.judge(op, "crowd", r.compared(final, final), final)
 	}
 }
 
 func hangUp(r *run) {
 	op := r.prepare()
 	r.need(op.HoldBefore != nil, "hold.before")
-	slow := r.slowness(op)
+	r.leave(func(op *operation) setter { return op.HoldBefore })
+	if r.has(op.HoldAfter != nil, "hold.after") {
+		r.leave(func(op *operation) setter { return op.HoldAfter })
+	}
+}
+
+// leave hangs up while a trap of the operation has caught the command, and retries.
+func (r *run) leave(trap func(*operation) setter) {
+	op := r.prepare()
+	slow := r.slowness(op, trap(op))
 	op = r.prepare()
-	h := r.hold(op.HoldBefore, r.by(op, op.Do))
+	h := r.hold(trap(op), r.by(op, op.Do))
 	defer h.release()
 	h.hangUp()
 	first := <-h.reply
@@ -119,8 +150,8 @@ func hangUp(r *run) {
 
 // slowness returns how long a command takes that is held by a header and cannot be
 // released.
-func (r *run) slowness(op *operation) time.Duration {
-	trap := r.set(op.HoldBefore)
+func (r *run) slowness(op *operation, hold setter) time.Duration {
+	trap := r.set(hold)
 	defer r.command("release", trap.Undo)
 	if trap.Undo != nil {
 		return 0
@@ -154,7 +185,8 @@ func (r *run) locked(waited time.Duration) string {
 
 func killedAfter(r *run) {
 	op := r.prepare()
-	r.need(op.HoldAfter != nil && op.Kill != nil, "hold.after or kill")
+	r.need(op.HoldAfter != nil, "hold.after")
+	r.need(op.Kill != nil, "kill")
 	r.counts(op)
 	h := r.hold(op.HoldAfter, r.by(op, op.Do))
 	defer h.release()
@@ -166,17 +198,21 @@ func killedAfter(r *run) {
 
 func killedBefore(r *run) {
 	op := r.prepare()
-	r.need(op.HoldBefore != nil && op.Kill != nil, "hold.before or kill")
+	r.need(op.HoldBefore != nil, "hold.before")
+	r.need(op.Kill != nil, "kill")
 	h := r.hold(op.HoldBefore, r.by(op, op.Do))
 	defer h.release()
 	first := r.kill(op, h, false)
 	got, waited := r.retry(r.elsewhere(r.by(op, op.Do)))
 	outcome := r.found(op, got, waited)
-	if got.succeeded() {
+	if got.succeeded() && !r.later(got) {
 		outcome = "ran as new"
 		r.notef("the key was locked for %v", waited.Round(100*time.Millisecond))
 	}
 	r.judge(op, "killed before", outcome, first, got)
+	if r.later(got) {
+		return
+	}
 	r.pause(r.Settle) // for a command that would go on after the client has left
 	r.once(op, first, got)
 }
@@ -199,25 +235,30 @@ func (r *run) kill(op *operation, h held, after bool) Exchange {
 		r.stop(NotApplicable, "the response came before the process was killed")
 	}
 	if !after && r.effects(op) > 0 {
-		r.stop(NotApplicable, "the effect came before the process was killed")
+		r.stop(NotApplicable, "the effect came before the process was killed, or another process ran the command")
 	}
 	return first
 }
 
 func storeDown(r *run) {
 	op := r.prepare()
-	r.need(op.StoreDown != nil && op.StoreUp != nil, "store.down or store.up")
+	r.need(op.StoreDown != nil, "store.down")
+	r.need(op.StoreUp != nil, "store.up")
 	r.command("store.down", op.StoreDown)
 	got := r.try(r.by(op, op.Do))
 	r.command("store.up", op.StoreUp)
 	outcome := got.Outcome()
 	// An unanswered request may have waited for the store, and run under its
 	// protection.
-	if r.effects(op) > 0 && got.Status != 0 {
+	if r.ran(op, 0) && got.Status != 0 {
 		outcome = "ran"
 	}
 	r.judge(op, "store", outcome, got)
-	again, _ := r.retry(r.by(op, op.Do))
+	again, waited := r.retry(r.by(op, op.Do))
+	if r.later(again) {
+		r.notef("then the key was %s", r.locked(waited))
+		return
+	}
 	r.once(op, got, again)
 }
 
@@ -242,7 +283,7 @@ func (r *run) judgeExpired(op *operation, rule string, first, got Exchange) {
 	before := op.after - op.before
 	outcome := got.Outcome()
 	switch {
-	case r.effects(op) > before:
+	case r.ran(op, before):
 		outcome = "ran"
 	case r.marked(got):
 		r.stop(NotApplicable, "expire left the record: the answer is still a replay")

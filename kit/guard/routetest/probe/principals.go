@@ -20,18 +20,20 @@ func otherPrincipal(r *run) {
 		outcome = "separate"
 	case !got.succeeded():
 		r.judgeHidden(op, first, got)
-		theirs.keys = []string{NewKey(r.Seed, op.key)}
+		theirs.keys = []string{r.Profile.Written(NewKey(r.Seed, op.key))}
 		if again := r.send(theirs); again.Status == got.Status {
 			r.stop(NotApplicable, "the second principal's request was %s, under another key as well", got.Outcome())
 		}
-	case r.marked(got):
+	case r.marked(got), r.shows(op, first, got):
 		outcome = "replayed"
-	case got.same(first), got.same(r.send(r.by(op, op.Do))):
-		if !r.names(op, first) {
+	case first.location() == got.location() && (r.equal(got, first) || r.equal(got, r.send(r.by(op, op.Do)))):
+		if !r.names(op, first) && !r.sees(op, got) {
 			r.unknown(op, "scope", "each operation gets this answer, and effects does not show to a what b did", first, got)
 			return
 		}
 		outcome = "replayed"
+	case r.sees(op, got):
+		outcome = "accepted, with no effect"
 	default:
 		outcome = "separate"
 		r.notef("the effect of b is not visible to a")

@@ -14,7 +14,7 @@ var Probes = []Probe{
 	{"D", 1, "another request with the key is refused", "Sends another body under the key of a request that succeeded.", []string{"once", "mismatch", "hidden"}, otherBody},
 	{"G", 1, "a key belongs to its route", "Sends the key of a request that succeeded with another route, method or query. A route that is not found is asked once more under a new key.", []string{"once", "route", "variant", "hidden"}, otherRoute},
 	{"L", 1, "an empty response is replayed", "Repeats a request whose response has no body.", []string{"once", "replay"}, emptyResponse},
-	{"N", 1, "a retry may be spelled differently", "Repeats a request with the same JSON in other white space and another order, and with its key in quotes and in capitals. Then sends another request with percent-encoded characters in the path, and repeats it without them.", []string{"once", "spelling", "quoted", "case", "path"}, spelling},
+	{"N", 1, "a retry may be spelled differently", "Repeats a request with the same JSON in other white space and another order, and with its key in quotes and in capitals. Sends a request whose key differs in the last character, and another one with percent-encoded characters in the path, and repeats it without them.", []string{"once", "spelling", "quoted", "case", "distinct", "path"}, spelling},
 	{"P", 1, "a request without a usable key is refused", "Sends no key, a blank one, two key headers, one of 292 characters, one in the query, and malformed ones: \"\"; k, k; k;a=b; k 1; k-ü; \"k. Then half of the body, and the body with 2 MiB of spaces behind it, which a server may accept. The key of each must be left to the request that follows.", []string{"missing", "blank", "twice", "long", "query", "malformed", "unreadable"}, unusableKeys},
 	{"K", 1, "a failed command keeps nothing", "Makes the command fail with 5xx, before its effect and after it, and retries without the failure.", []string{"once", "failure", "rollback"}, failure},
 	{"R", 1, "a refusal is kept", "Repeats a request that the business refused, after the reason is gone.", []string{"once", "refusal", "mismatch", "hidden"}, refusal},
@@ -22,7 +22,7 @@ var Probes = []Probe{
 	{"E", 2, "another request is refused while the first one runs", "Sends another body under the key while the first request runs.", []string{"once", "concurrent other", "hidden"}, otherWhileRunning},
 	{"O", 2, "a retry right after the response gets it", "Repeats a request within a millisecond of the response, with 20 keys.", []string{"once", "immediate"}, immediately},
 	{"C", 3, "many requests at once have one effect", "Sends 50 equal requests at the same moment to both processes, with each of 20 keys.", []string{"once", "crowd"}, crowd},
-	{"H", 3, "a client that hangs up does not stop a command", "Closes the connection while the command runs, and retries at the other process before the command ends.", []string{"once", "hang-up"}, hangUp},
+	{"H", 3, "a client that hangs up does not stop a command", "Closes the connection while the command runs, before its effect and after it, and retries at the other process before the command ends.", []string{"once", "hang-up"}, hangUp},
 	{"I", 4, "a response lost in a crash is found", "Kills the process after the effect and before the response, and retries.", []string{"once", "killed after"}, killedAfter},
 	{"J", 4, "a crash keeps nothing", "Kills the process before the effect, and retries until the key is free.", []string{"once", "killed before"}, killedBefore},
 	{"M", 4, "nothing runs without the store of keys", "Takes the store of keys away, sends a request, brings it back, and retries.", []string{"once", "store"}, storeDown},
@@ -38,13 +38,12 @@ func retry(r *run) {
 	var replays []Exchange
 	for range r.Servers {
 		got := r.send(c)
-		outcome := compared(got, first)
-		r.judge(op, "replay", outcome, first, got)
+		r.once(op, first, got)
+		r.judge(op, "replay", r.compared(got, first), first, got)
 		if got.succeeded() {
 			replays = append(replays, got)
 			r.judge(op, "marker", map[bool]string{true: "marked", false: "not marked"}[r.marked(got) && !r.marked(first)], first, got)
 		}
-		r.once(op, first, got)
 		c = r.elsewhere(c)
 	}
 	again := r.send(r.by(op, op.Do))
@@ -182,7 +181,7 @@ func (r *run) unusable(op *operation, rule string, c call) {
 	got := r.send(c)
 	outcome := got.Outcome()
 	switch {
-	case r.effects(op) > before:
+	case r.ran(op, before):
 		outcome = "ran"
 	case got.succeeded():
 		r.counts(op)
@@ -243,13 +242,23 @@ func refusal(r *run) {
 	case got.succeeded(), same && op.Remedy == nil && !r.marked(got):
 		r.judge(op, "refusal", "ran again", first, got)
 	default:
-		r.judge(op, "refusal", map[bool]string{true: "replayed", false: compared(got, first)}[same], first, got)
+		r.judge(op, "refusal", map[bool]string{true: "replayed", false: r.compared(got, first)}[same], first, got)
 		r.had(op, 0, first, got)
-		isOther := op.Do.Path != c.Path || op.Do.Body != c.Body
-		if isOther && r.marked(got) {
-			r.judgeOther(op, "mismatch", first, r.send(r.by(op, op.Do)))
+		if isOther := op.Do.Path != c.Path || op.Do.Body != c.Body; isOther && (r.marked(got) || same && op.Remedy != nil) {
+			r.afterRefusal(op, first, got)
 		}
 	}
+}
+
+// afterRefusal judges another request under the key of a refusal that was replayed. A replay
+// without the marker may be a second refusal, where remedy has failed.
+func (r *run) afterRefusal(op *operation, first, replay Exchange) {
+	other := r.send(r.by(op, op.Do))
+	if !r.marked(replay) && (other.succeeded() || other.same(first)) {
+		r.notef("not judged: another request after the refusal, which may look like it, or not be stored")
+		return
+	}
+	r.judgeOther(op, "mismatch", first, other)
 }
 
 func duplicate(r *run) {
@@ -258,7 +267,7 @@ func duplicate(r *run) {
 	if !first.succeeded() {
 		r.judge(op, "concurrent", "the first request was "+first.Outcome(), first, other)
 	}
-	outcome := compared(other, first)
+	outcome := r.compared(other, first)
 	switch {
 	case outcome == "replayed":
 		outcome = "waited"
@@ -277,9 +286,12 @@ func otherWhileRunning(r *run) {
 	outcome := other.Outcome()
 	switch n := r.effects(op); {
 	case n > 1:
+		r.still(op)
 		outcome = "ran"
 	case other.Status == http.StatusAccepted && first.Status != other.Status:
 		outcome = "told to come back with 202"
+	case other.succeeded() && !first.succeeded():
+		outcome = "ran, and the first request was " + first.Outcome()
 	case other.succeeded():
 		outcome = r.accepted(op, first, other)
 	}
@@ -311,7 +323,7 @@ func immediately(r *run) {
 		op := r.prepare()
 		c := r.by(op, op.Do)
 		first, got := r.twice(c)
-		if first.limited() {
+		if first.overloaded() || got.overloaded() && !r.Profile.Wants("immediate", got.Outcome()) {
 			r.pause(time.Second)
 			continue
 		}
@@ -320,7 +332,7 @@ func immediately(r *run) {
 			continue
 		}
 		soon++
-		r.judge(op, "immediate", compared(got, first), first, got)
+		r.judge(op, "immediate", r.compared(got, first), first, got)
 		r.once(op, first, got)
 	}
 	if soon == 0 {

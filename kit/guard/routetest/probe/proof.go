@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
+	"strings"
 )
 
 // An outcome needs a proof: what looks like a replay may be an answer that all requests
@@ -37,13 +39,113 @@ func (r *run) counts(op *operation) {
 	}
 }
 
+// sees reports whether the counter shows the effect of a request that is sent again, under a
+// new key.
+func (r *run) sees(op *operation, sent Exchange) bool {
+	r.extra++
+	c := call{Request: sent.Request, server: sent.Server, header: r.Header, keys: []string{r.Profile.Written(NewKey(r.Seed, op.key, r.extra))}}
+	c.Header = maps.Clone(sent.Request.Header)
+	c.Header.Del(r.Header)
+	before := op.after - op.before
+	succeeded := r.send(c).succeeded()
+	moved := r.awaited(op, before+1) - before
+	op.before += moved
+	return succeeded && moved > 0
+}
+
 // names reports whether a response names its effect: no other operation has the same one.
 func (r *run) names(op *operation, first Exchange) bool {
 	if len(first.Body) == 0 {
 		return false
 	}
 	other, _ := r.fresh(op)
-	return !bytes.Equal(other.Body, first.Body)
+	return !r.equal(other, first)
+}
+
+// equal reports whether an answer is the first response: the same bytes or, unless the
+// profile asks for these, JSON that differs in nothing but members that change with each
+// answer of the server.
+func (r *run) equal(got, first Exchange) bool {
+	a, b := members(got), members(first)
+	if got.same(first) || r.Profile.Bytes || got.Status != first.Status || a == nil || b == nil {
+		return got.same(first)
+	}
+	if r.volatile == nil {
+		r.volatile = r.changes(first)
+	}
+	for name := range r.volatile {
+		delete(a, name)
+		delete(b, name)
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// changes returns the members that differ between two answers which are no replays.
+func (r *run) changes(first Exchange) map[string]bool {
+	c := call{Request: Request{Method: http.MethodGet, Path: first.Request.Path}, server: first.Server, who: maps.Clone(first.Request.Header)}
+	c.who.Del(r.Header)
+	a, b := members(r.try(c)), members(r.try(c))
+	changed := map[string]bool{}
+	for name, value := range a {
+		changed[name] = !reflect.DeepEqual(value, b[name])
+	}
+	maps.DeleteFunc(changed, func(_ string, differs bool) bool { return !differs })
+	return changed
+}
+
+// members returns the members of a JSON object, or nil.
+func members(e Exchange) map[string]any {
+	var found map[string]any
+	from := json.NewDecoder(bytes.NewReader(e.Body))
+	from.UseNumber()
+	if from.Decode(&found) != nil {
+		return nil
+	}
+	return found
+}
+
+// accepted returns the outcome of another request that succeeded with no effect that was
+// counted.
+func (r *run) accepted(op *operation, first, got Exchange) string {
+	same := r.equal(got, first)
+	switch {
+	case r.marked(got), same && r.names(op, first):
+		return "replayed"
+	case same:
+		return "accepted"
+	case r.shows(op, first, got):
+		return "replayed in another form"
+	case r.sees(op, got):
+		return "accepted, with no effect"
+	}
+	return "ran, as the answer is another one"
+}
+
+// shows reports whether an answer has the first response in it, or a text of the first
+// request, that nothing else explains.
+func (r *run) shows(op *operation, first, got Exchange) bool {
+	if contains(got, op.Canary) && !strings.Contains(got.Request.Body, op.Canary) {
+		return true
+	}
+	text := bytes.TrimSpace(first.Body)
+	quoted, _ := json.Marshal(string(text)) //nolint:errchkjson // a string
+	hasBody := len(text) > 2 && (bytes.Contains(got.Body, text) || bytes.Contains(got.Body, quoted[1:len(quoted)-1]))
+	hasLocation := first.location() != "" && got.location() == first.location()
+	if !hasBody && !hasLocation {
+		return false
+	}
+	other, _ := r.fresh(op) // which may have it in common
+	return hasBody && !bytes.Equal(other.Body, first.Body) || hasLocation && other.location() != first.location()
+}
+
+// foreign reports whether an answer has the response of the check, or the text of its
+// request, though its own first response has not.
+func (r *run) foreign(got, first Exchange) bool {
+	if r.checked == nil {
+		return false
+	}
+	location := r.checked.response.location()
+	return contains(got, r.checked.Canary) || location != "" && got.location() == location && first.location() != location
 }
 
 // changing returns the names of headers that differ between two answers to one request.
@@ -71,6 +173,11 @@ func alike(first, got, again Exchange) bool {
 
 // limited reports whether a server refused a request because there were too many.
 func (e Exchange) limited() bool { return e.Status == http.StatusTooManyRequests }
+
+// overloaded reports whether a server refused a request because of its load.
+func (e Exchange) overloaded() bool {
+	return e.limited() || e.Status == http.StatusServiceUnavailable && e.Header.Get("Retry-After") != ""
+}
 
 // starting reports whether a proxy says that there is no server yet.
 func (e Exchange) starting() bool {

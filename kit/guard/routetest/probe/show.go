@@ -28,6 +28,8 @@ func (e Exchange) Curl() string {
 	return strings.Join(parts, " ")
 }
 
+var cookie = regexp.MustCompile(`(^|, )([^=;, ]+)=[^;,]*`)
+
 func quoted(text string) string { return "'" + escaped(text) + "'" }
 
 func escaped(text string) string { return strings.ReplaceAll(text, "'", `'\''`) }
@@ -39,7 +41,11 @@ func (e Exchange) Response() string {
 	}
 	lines := []string{fmt.Sprint("HTTP/1.1 ", e.Status)}
 	for _, name := range slices.Sorted(maps.Keys(e.Header)) {
-		lines = append(lines, name+": "+strings.Join(e.Header[name], ", "))
+		value := strings.Join(e.Header[name], ", ")
+		if name == "Set-Cookie" {
+			value = cookie.ReplaceAllString(value, "$1$2=<cookie>")
+		}
+		lines = append(lines, name+": "+value)
 	}
 	return strings.Join(append(lines, "", string(e.Body)), "\n")
 }

@@ -16,10 +16,11 @@ func spelling(r *run) {
 	r.need(again.Body != "", "JSON in the body")
 	first := r.first(op, r.by(op, op.Do))
 	got := r.send(r.by(op, again))
-	r.judge(op, "spelling", compared(got, first), first, got)
+	r.judge(op, "spelling", r.compared(got, first), first, got)
 	r.once(op, first, got)
 	r.likeKey(op, "quoted", `"`+op.key+`"`, first) // a structured field
 	r.likeKey(op, "case", strings.ToUpper(op.key), first)
+	r.nextKey(op, first)
 	if r.states("path") {
 		r.respelledPath()
 	}
@@ -38,7 +39,7 @@ func (r *run) respelledPath() {
 		}
 		r.pause(r.Settle)
 		got := r.send(r.by(op, op.Do))
-		r.judge(op, "path", compared(got, first), first, got)
+		r.judge(op, "path", r.compared(got, first), first, got)
 		r.once(op, first, got)
 		return
 	}
@@ -54,11 +55,31 @@ func (r *run) likeKey(op *operation, rule, key string, first Exchange) {
 	c := r.by(op, op.Do)
 	c.keys = []string{key}
 	got := r.send(c)
-	outcome := compared(got, first)
+	outcome := r.compared(got, first)
 	if r.effects(op) > before {
 		outcome = "another key"
 	}
 	r.judge(op, rule, outcome, first, got)
+}
+
+// nextKey judges whether a key that differs in the last character is another one.
+func (r *run) nextKey(op *operation, first Exchange) {
+	last := len(op.key) - 1
+	key := op.key[:last] + map[bool]string{true: "1", false: "0"}[op.key[last] == '0']
+	made, err := r.Prepare(r, key)
+	if err != nil {
+		r.stop(Unreachable, "%v", err)
+	}
+	other := &operation{Operation: made, key: key}
+	other.before = r.count(other)
+	got := r.send(r.by(other, other.Do))
+	outcome := r.compared(got, first)
+	if r.awaited(other, 1) > 0 {
+		outcome = "another key"
+	} else {
+		r.counts(op)
+	}
+	r.judge(op, "distinct", outcome, first, got)
 }
 
 // respelled returns the same JSON with white space, and the members of the object in reverse

@@ -14,11 +14,7 @@ import (
 
 // by returns the call of principal A to the first process, with the key of the operation.
 func (r *run) by(op *operation, req Request) call {
-	key := op.key
-	if r.Profile.Quoted {
-		key = `"` + key + `"`
-	}
-	return call{Request: req, server: r.Servers[0], who: op.A, header: r.Header, keys: []string{key}, timeout: r.Timeout, answered: &r.answered}
+	return call{Request: req, server: r.Servers[0], who: op.A, header: r.Header, keys: []string{r.Profile.Written(op.key)}, timeout: r.Timeout, answered: &r.answered}
 }
 
 // elsewhere returns the same call to the other process, if there is one.
@@ -66,7 +62,7 @@ func (r *run) first(op *operation, c call) Exchange {
 // succeeds stops a probe unless the first request with a key succeeded.
 func (r *run) succeeds(got Exchange) {
 	if !got.succeeded() {
-		r.stop(Unreachable, "the first request, %s %s, was %s: %s", got.Request.Method, got.Request.Path, got.Outcome(), got.Body)
+		r.stop(Unreachable, "the first request, %s %s, was %s; an answer 2xx was expected: %s", got.Request.Method, got.Request.Path, got.Outcome(), got.Body)
 	}
 	r.usual = got.Status
 }
@@ -74,7 +70,8 @@ func (r *run) succeeds(got Exchange) {
 // later reports whether the client was told to come back.
 func (r *run) later(e Exchange) bool {
 	accepted := e.Status == http.StatusAccepted && r.usual != 0 && r.usual != e.Status
-	return accepted || slices.Contains([]int{409, 423, 425, 429, 503}, e.Status)
+	allowed := e.Header.Get("Retry-After") != "" && r.Profile.Wants("concurrent", e.Outcome())
+	return accepted || allowed || slices.Contains([]int{409, 423, 425, 429, 503}, e.Status)
 }
 
 // retry repeats a call while the answer is to come back, as long as a key may stay locked. It
@@ -142,7 +139,7 @@ type held struct {
 }
 
 // hold sends a call, and returns when the trap has caught it.
-func (r *run) hold(set func(context.Context) (Trap, error), c call) held {
+func (r *run) hold(set setter, c call) held {
 	trap := r.set(set)
 	c.Request = caught(c.Request, trap)
 	ctx, hangUp := context.WithCancel(r)
@@ -173,7 +170,7 @@ func (r *run) awaitHeld(trap Trap, answered <-chan struct{}) error {
 	return trap.Await(ctx)
 }
 
-func (r *run) set(set func(context.Context) (Trap, error)) Trap {
+func (r *run) set(set setter) Trap {
 	trap, err := set(r)
 	if err != nil {
 		r.stop(Unreachable, "hold or fail: %v", err)
@@ -217,7 +214,7 @@ func (r *run) race(op *operation, second func(*operation) call) (*operation, Exc
 		if err != nil {
 			r.stop(Unreachable, "%v", err)
 		}
-		if met(both) && !both[0].limited() && !both[1].limited() {
+		if met(both) && !both[0].overloaded() && !both[1].overloaded() {
 			if both[1].succeeded() && !both[0].succeeded() {
 				slices.Reverse(both)
 			}
@@ -237,10 +234,12 @@ func (r *run) marked(e Exchange) bool {
 }
 
 // compared returns how an answer relates to the first one.
-func compared(got, first Exchange) string {
+func (r *run) compared(got, first Exchange) string {
 	switch {
-	case got.same(first):
+	case r.equal(got, first):
 		return "replayed"
+	case r.foreign(got, first):
+		return "the response to another request"
 	case got.Status == first.Status:
 		return "another body"
 	case got.succeeded():
@@ -253,18 +252,17 @@ func compared(got, first Exchange) string {
 func (r *run) replays(op *operation, c call, first Exchange) {
 	for range r.Servers {
 		got := r.send(c)
-		r.judge(op, "replay", compared(got, first), first, got)
+		r.judge(op, "replay", r.compared(got, first), first, got)
 		c = r.elsewhere(c)
 	}
 }
 
 // judgeOther judges the answer to a different request under the key of an operation.
 func (r *run) judgeOther(op *operation, rule string, first, got Exchange) {
-	before := op.after
-	ran := r.effects(op) > before-op.before
+	before := op.after - op.before
 	outcome := got.Outcome()
 	switch {
-	case ran:
+	case r.ran(op, before):
 		outcome = "ran"
 	case got.succeeded():
 		outcome = r.accepted(op, first, got)
@@ -277,37 +275,6 @@ func (r *run) judgeOther(op *operation, rule string, first, got Exchange) {
 	if !got.succeeded() {
 		r.judgeHidden(op, first, got)
 	}
-}
-
-// accepted returns the outcome of another request that succeeded with no effect that was
-// counted.
-func (r *run) accepted(op *operation, first, got Exchange) string {
-	shown := r.shows(op, first, got)
-	switch {
-	case r.marked(got), shown && got.same(first):
-		return "replayed"
-	case got.same(first):
-		return "accepted"
-	case shown:
-		return "replayed in another form"
-	}
-	return "ran, as the answer is another one"
-}
-
-// shows reports whether an answer has the first response in it, or a text of the first
-// request, that nothing else explains.
-func (r *run) shows(op *operation, first, got Exchange) bool {
-	if contains(got, op.Canary) && !strings.Contains(got.Request.Body, op.Canary) {
-		return true
-	}
-	location := first.Header.Get("Location")
-	hasBody := len(first.Body) > 2 && bytes.Contains(got.Body, bytes.TrimSpace(first.Body))
-	hasLocation := location != "" && got.Header.Get("Location") == location
-	if !hasBody && !hasLocation {
-		return false
-	}
-	other, _ := r.fresh(op) // which may have it in common
-	return hasBody && !bytes.Equal(other.Body, first.Body) || hasLocation && other.Header.Get("Location") != location
 }
 
 // judgeHidden judges that a refusal hides the first response.

@@ -32,6 +32,8 @@ type Target struct {
 	usual    int           // the status of Do
 	lag      time.Duration // how far effects lag behind an answer, at most
 	answered atomic.Int64  // when the last answer came
+	// checked is the operation of the check, which is never repeated.
+	checked *operation
 }
 
 // Operation is an intent, which takes effect once. All that is nil is missing: probes that need
@@ -54,9 +56,9 @@ type Operation struct {
 	Effects func(context.Context) (int, error)
 	// HoldBefore keeps a command in the handler before the effect, and HoldAfter after
 	// it.
-	HoldBefore, HoldAfter func(context.Context) (Trap, error)
+	HoldBefore, HoldAfter setter
 	// FailBefore makes a command fail before the effect, and FailAfter after it.
-	FailBefore, FailAfter func(context.Context) (Trap, error)
+	FailBefore, FailAfter setter
 	// Kill ends the first process, or the running command as a crash would. Start
 	// starts it again, if that is needed.
 	Kill, Start func(context.Context) error
@@ -67,6 +69,8 @@ type Operation struct {
 	// Canary is a text that only Do contains.
 	Canary string
 }
+
+type setter = func(context.Context) (Trap, error)
 
 // Trap catches commands until it is undone. All fields may be nil.
 type Trap struct {
