@@ -181,7 +181,7 @@ type members map[string]func(*yaml.Node)
 
 func (p *parser) object(n *yaml.Node, what string, known members) {
 	if n.Kind != yaml.MappingNode {
-		p.problem(n, "%s: expected an object with the members %s", what, list(known))
+		p.problem(n, "%s: expected an object with the members %s%s", what, list(known), exampleOf(what))
 		return
 	}
 	seen := map[string]bool{}
@@ -199,11 +199,24 @@ func (p *parser) object(n *yaml.Node, what string, known members) {
 	}
 }
 
+// exampleOf returns an example of a member, or "".
+func exampleOf(what string) string {
+	example := map[string]string{
+		"a request": "{path: /charges, body: {amount: 100}}", "effects": "{get: /charges, pointer: /data}", "a command": "{exec: ./stop}",
+		"hold and fail": `{before: {headers: {X-Delay: "1000"}}}`, "the principal": "{Authorization: Bearer …}", "headers": "{X-Shop: one}",
+		"capture": "{cart: /id}",
+	}[what]
+	if example == "" {
+		return ""
+	}
+	return ", such as " + example
+}
+
 func list(known members) string { return strings.Join(slices.Sorted(maps.Keys(known)), ", ") }
 
 func (p *parser) text(n *yaml.Node) string {
 	if n.Kind != yaml.ScalarNode || n.Value == "" {
-		p.problem(n, "expected a text")
+		p.problem(n, "expected a text, not a list, an object or an empty value")
 	}
 	return n.Value
 }

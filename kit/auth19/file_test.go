@@ -53,6 +53,12 @@ func TestParse_NamesLineAndWhatIsAllowed(t *testing.T) {
 		"server: http://me:secret@a":                      `auth19.yaml:1: expected a URL without user and password; put them into principals, such as a: {Authorization: Basic …}`,
 		"server: http://a?b":                              `auth19.yaml:1: "http://a?b": expected a URL, such as http://127.0.0.1:8080`,
 		small + "other: {path: \"/x/{id}\"}":              `auth19.yaml:4: "/x/{id}": put a value in place of {id}, or capture one in before and write ${id}`,
+		"do: POST /charges":                               `auth19.yaml:1: a request: expected an object with the members as, body, capture, headers, method, path, such as {path: /charges, body: {amount: 100}}`,
+		"effects: /charges":                               `auth19.yaml:1: effects: expected an object with the members as, exec, get, pointer, such as {get: /charges, pointer: /data}`,
+		"principals: {a: Bearer x}":                       `auth19.yaml:1: the principal: expected names and values, such as {Authorization: Bearer …}`,
+		"effects: {get: /x, pointer: data}":               `auth19.yaml:1: "data": expected a JSON pointer that begins with /, such as /data`,
+		"before: {path: /x, capture: {cart: id}}":         `auth19.yaml:1: "id": expected a JSON pointer that begins with /, such as /data`,
+		"do: {path: /x, method: [POST]}":                  `auth19.yaml:1: expected a text, not a list, an object or an empty value`,
 		"effects: {get: x}":                               `auth19.yaml:1: "x": expected a path that begins with /`,
 		"server: [http://a,http://b,http://c]":            `auth19.yaml:1: 3 servers; expected one URL, or those of two processes`,
 	} {

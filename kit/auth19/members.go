@@ -80,7 +80,7 @@ func (p *parser) as(n *yaml.Node) string {
 func (p *parser) texts(n *yaml.Node, what string) map[string]string {
 	texts := map[string]string{}
 	if n.Kind != yaml.MappingNode {
-		p.problem(n, "%s: expected names and values", what)
+		p.problem(n, "%s: expected names and values%s", what, exampleOf(what))
 		return texts
 	}
 	for i := 0; i < len(n.Content); i += 2 {
@@ -128,6 +128,7 @@ func (p *parser) captures(n *yaml.Node) map[string]string {
 	pointers := p.texts(n, "capture")
 	for _, name := range slices.Sorted(maps.Keys(pointers)) {
 		_, taken := os.LookupEnv(name)
+		p.isPointer(n, pointers[name])
 		switch {
 		case !captured.MatchString(name), strings.HasSuffix(name, "_proxy"):
 			p.problem(n, "capture %q: expected a name of letters, digits and _ that begins with a lower-case letter, such as cart, and does not end with _proxy", name)
@@ -136,6 +137,18 @@ func (p *parser) captures(n *yaml.Node) map[string]string {
 		}
 	}
 	return pointers
+}
+
+// pointer reads a JSON pointer; an empty one leads to the whole body.
+func (p *parser) pointer(n *yaml.Node) string {
+	p.isPointer(n, n.Value)
+	return n.Value
+}
+
+func (p *parser) isPointer(n *yaml.Node, text string) {
+	if text != "" && !strings.HasPrefix(text, "/") {
+		p.problem(n, "%q: expected a JSON pointer that begins with /, such as /data", text)
+	}
 }
 
 // command reads a command for sh.
@@ -168,7 +181,7 @@ func (p *parser) store(n *yaml.Node) (down, up string) {
 func (p *parser) effects(n *yaml.Node) (e effects) {
 	p.object(n, "effects", members{
 		"get":     func(n *yaml.Node) { e.Get = p.path(n) },
-		"pointer": func(n *yaml.Node) { e.Pointer = n.Value },
+		"pointer": func(n *yaml.Node) { e.Pointer = p.pointer(n) },
 		"as":      func(n *yaml.Node) { e.As = p.as(n) },
 		"exec":    func(n *yaml.Node) { e.Exec = p.command(n) },
 	})

@@ -85,12 +85,14 @@ func TestRun_SaysWhyItIsImpossible(t *testing.T) {
 	broke := write(t, strings.Replace(string(text), "do: {path: /charges", "do: {path: /nowhere", 1))
 	for want, args := range map[string][]string{
 		"Usage": {}, "run needs a file": {"run"}, "no such file": {"run", "/nowhere.yaml"},
-		"no probe is called Z":     {"run", path, "Z"},
-		"--level L9":               {"run", path, "--level", "L9"},
-		"flag provided but not":    {"run", path, "--fast"},
-		"connection refused":       {"run", write(t, small)},
-		"was refused 404":          {"run", broke},
-		"no profile is called xyz": {"explain", "--profile", "xyz"},
+		"no probe is called Z":  {"run", path, "Z"},
+		"--level L9":            {"run", path, "--level", "L9"},
+		"flag provided but not": {"run", path, "--fast"},
+		"connection refused; start it, or correct the member server": {"run", write(t, small)},
+		"refused 401 as a: ":                                     {"run", write(t, strings.Replace(string(text), "a: {Authorization", "a: {X-Name", 1))},
+		"expected a number or a list":                            {"run", write(t, strings.Replace(string(text), "pointer: /data", "pointer: ''", 1))},
+		"was refused 404":                                        {"run", broke},
+		"no profile is called xyz":                               {"explain", "--profile", "xyz"},
 		"auth-19 is a profile: auth19 explain --profile auth-19": {"explain", "auth-19"},
 	} {
 		status, out := command19(t, args...)

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"example.com/orders/kit/guard/routetest/probe"
@@ -231,8 +232,12 @@ func (f *file) ask(ctx context.Context, r probe.Request, as string) ([]byte, err
 	defer cancel()
 	got := probe.Send(ctx, f.Servers[len(f.Servers)-1], f.Principals[firstOf(as, "a")], r)
 	switch {
+	case errors.Is(got.Err, syscall.ECONNREFUSED):
+		return nil, fmt.Errorf("no server listens: %w; start it, or correct the member server", got.Err)
 	case got.Err != nil:
 		return nil, got.Err
+	case got.Status == http.StatusUnauthorized, got.Status == http.StatusForbidden:
+		return nil, fmt.Errorf("%s %s: %s as %s: %s; principals has the headers of each caller, such as a: {Authorization: Bearer …}", r.Method, r.Path, got.Outcome(), firstOf(as, "a"), got.Body)
 	case got.Status/100 != 2:
 		return nil, fmt.Errorf("%s %s: %s: %s", r.Method, r.Path, got.Outcome(), got.Body)
 	}
@@ -268,7 +273,7 @@ func number(raw []byte) (int, error) {
 	}
 	n, err := strconv.Atoi(string(bytes.TrimSpace(raw)))
 	if err != nil {
-		return 0, fmt.Errorf("%s is neither a number nor a list", raw)
+		return 0, fmt.Errorf("expected a number or a list, to which a pointer such as /data leads in a body; got: %s", raw)
 	}
 	return n, nil
 }
