@@ -113,3 +113,15 @@ expire: {exec: "touch expired # \e[8m"}
 		})
 	}
 }
+
+func TestCommands_EndAfterAWhile(t *testing.T) {
+	t.Parallel()
+	h := newHostile(t, nil)
+	path := h.describe(t, charge+"effects: {get: /charges, pointer: /data}\ntimeout: 1s\npatience: 1s\nexpire: {exec: 'sleep 600'}\n")
+
+	status, out := command19(t, "run", path, "T")
+
+	if want := "expire: sleep 600: it did not return within 2s; a server belongs in the background"; status != unusable || !strings.Contains(out, want) {
+		t.Errorf("status %d, no %q: %s", status, want, out)
+	}
+}

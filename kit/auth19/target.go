@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,8 +90,11 @@ func (f *file) substituted(ctx context.Context, value string) (string, error) {
 
 // shell runs a command in the folder of the file, with values as environment variables, and
 // returns the output. A process that the command leaves running does not keep it waiting,
-// because both outputs are files.
+// because both outputs are files. A command that does not return is ended after a while.
 func (f *file) shell(ctx context.Context, text string, v values) (string, error) {
+	limit := f.Timeout + f.Patience
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not return within %v; a server belongs in the background", limit))
+	defer cancel()
 	dir, err := os.MkdirTemp("", "auth19")
 	if err != nil {
 		return "", err
@@ -104,7 +108,7 @@ func (f *file) shell(ctx context.Context, text string, v values) (string, error)
 		return "", err
 	}
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s: %w: %s", text, err, contents(complaint))
+		return "", fmt.Errorf("%s: %w: %s", text, cmp.Or(context.Cause(ctx), err), contents(complaint))
 	}
 	return contents(output), nil
 }
