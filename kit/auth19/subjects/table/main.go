@@ -19,7 +19,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -54,7 +54,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if *only != "" {
-		subjects = slices.DeleteFunc(subjects, func(s *subject) bool { return !slices.Contains(fields(*only), s.id) })
+		if subjects, err = named(subjects, fields(*only)); err != nil {
+			return err
+		}
 	}
 	if err := b.all(ctx, subjects, fields(*probes)); err != nil {
 		return err
@@ -65,6 +67,24 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	return os.WriteFile("../RESULTS.md", []byte(text), 0o644)
+}
+
+// named returns the subjects that have one of the names. The name of a folder stands for all
+// forms.
+func named(subjects []*subject, names []string) ([]*subject, error) {
+	var chosen []*subject
+	for _, name := range names {
+		found := false
+		for _, s := range subjects {
+			if s.id == name || filepath.Base(s.folder) == name {
+				chosen, found = append(chosen, s), true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("no subject is called %q", name)
+		}
+	}
+	return chosen, nil
 }
 
 func fields(list string) []string {

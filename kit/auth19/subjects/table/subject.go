@@ -145,11 +145,12 @@ func (s *subject) add(report []byte) error {
 	return nil
 }
 
-// red returns the probes that failed in the first run, and follow from no other failure.
+// red returns the probes that failed in the first run, unless another failure explains it or
+// nobody promised otherwise.
 func (s *subject) red() []string {
 	var red []string
 	for _, r := range s.results {
-		if r.Verdict == "fail" && r.Follows == "" {
+		if s.sign(r) == signs["fail"] {
 			red = append(red, r.Probe)
 		}
 	}

@@ -48,6 +48,21 @@ func TestSubjects_AreCompleteFolders(t *testing.T) {
 	}
 }
 
+func TestSubjects_AreChosenByName(t *testing.T) {
+	t.Parallel()
+	subjects, err := readSubjects("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen, err := named(subjects, []string{"fiber", "giftcards"})
+	if err != nil || len(chosen) != 3 {
+		t.Errorf("got %d subjects and %v, want fiber and two forms of giftcards", len(chosen), err)
+	}
+	if _, err := named(subjects, []string{"fibre"}); err == nil {
+		t.Error("an unknown name is accepted")
+	}
+}
+
 func TestReport_CountsFailures(t *testing.T) {
 	t.Parallel()
 	s := &subject{}
