@@ -48,10 +48,12 @@ func TestConfirmPayment_KilledAfterEachStep(t *testing.T) {
 			p := survivor.StartProcess(t, e2e.BuildOrders(t), append(cards, "ORDERS_DATABASE_URL="+link.URL())...)
 			order := survivor.MustCreateOrder(t, e2e.Alice, "tea", 1)
 			confirm := survivor.CardCall(t, order.ID, "pm_card_visa").WithKey(survivor.NewKey())
-			charged := killAfterCharge(t, provider, p, step.name == "charge")
+			answered, isAnswered := e2e.NewSignal()
+			charged := killAfterCharge(t, provider, p, step.name == "charge", answered)
 			killInsteadOf(link, p, step.lost)
 
 			first, err := survivor.ServiceOf(p).Try(t.Context(), t, confirm)
+			isAnswered()
 			e2e.Receive(t, charged, "the provider has charged")
 			p.Kill()
 
@@ -105,9 +107,9 @@ func killInsteadOf(link *pgproxy.Proxy, p *e2e.Process, lost func(pgproxy.Messag
 }
 
 // killAfterCharge kills the process when the provider has charged the card, instead of
-// answering. If kill is false, no call reaches the provider. The channel is closed when
-// nothing more has to happen.
-func killAfterCharge(t *testing.T, provider *e2e.CardProvider, p *e2e.Process, kill bool) <-chan struct{} {
+// answering, and the client has its response. If kill is false, no call reaches the provider.
+// The channel is closed when nothing more has to happen.
+func killAfterCharge(t *testing.T, provider *e2e.CardProvider, p *e2e.Process, kill bool, answered <-chan struct{}) <-chan struct{} {
 	t.Helper()
 	charged, isCharged := e2e.NewSignal()
 	if !kill {
@@ -116,6 +118,7 @@ func killAfterCharge(t *testing.T, provider *e2e.CardProvider, p *e2e.Process, k
 	provider.SetHook(func(_ http.ResponseWriter, r *http.Request, double http.Handler) {
 		if kill {
 			double.ServeHTTP(httptest.NewRecorder(), r)
+			<-answered
 			p.Kill()
 			isCharged()
 		}
