@@ -231,15 +231,19 @@ type operation struct {
 	response      Exchange // of the check
 }
 
-// prepare returns a new operation.
-func (r *run) prepare() *operation {
-	r.keys++
-	key := NewKey(r.Seed, r.probe.Name, r.keys)
+// under returns a new operation with a key.
+func (r *run) under(key string) *operation {
 	made, err := r.Prepare(r, key)
 	if err != nil {
 		r.stop(Unreachable, "%v", err)
 	}
-	op := &operation{Operation: made, key: key}
+	return &operation{Operation: made, key: key}
+}
+
+// prepare returns a new operation.
+func (r *run) prepare() *operation {
+	r.keys++
+	op := r.under(NewKey(r.Seed, r.probe.Name, r.keys))
 	op.before = r.count(op)
 	op.after = op.before
 	return op

@@ -17,12 +17,7 @@ import (
 // may be held while it does.
 func (r *run) fresh(op *operation) (got Exchange, seen bool) {
 	r.extra++
-	key := NewKey(r.Seed, r.probe.Name, "extra", r.extra)
-	made, err := r.Prepare(r, key)
-	if err != nil {
-		r.stop(Unreachable, "%v", err)
-	}
-	other := &operation{Operation: made, key: key}
+	other := r.under(NewKey(r.Seed, r.probe.Name, "extra", r.extra))
 	before, theirs := r.count(op), r.count(other) // which may count the same effects
 	got = r.send(r.elsewhere(r.by(other, other.Do)))
 	r.pause(r.Settle)

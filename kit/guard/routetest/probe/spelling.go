@@ -65,12 +65,7 @@ func (r *run) likeKey(op *operation, rule, key string, first Exchange) {
 // nextKey judges whether a key that differs in the last character is another one.
 func (r *run) nextKey(op *operation, first Exchange) {
 	last := len(op.key) - 1
-	key := op.key[:last] + map[bool]string{true: "1", false: "0"}[op.key[last] == '0']
-	made, err := r.Prepare(r, key)
-	if err != nil {
-		r.stop(Unreachable, "%v", err)
-	}
-	other := &operation{Operation: made, key: key}
+	other := r.under(op.key[:last] + map[bool]string{true: "1", false: "0"}[op.key[last] == '0'])
 	other.before = r.count(other)
 	got := r.send(r.by(other, other.Do))
 	outcome := r.compared(got, first)
