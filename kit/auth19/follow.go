@@ -8,8 +8,8 @@ import (
 	"example.com/orders/kit/guard/routetest/probe"
 )
 
-// consequences are the rules that fail in later probes, or whole probes, because a rule has
-// failed in an earlier one.
+// consequences are the rules that fail in later probes because a rule has failed in an
+// earlier one.
 var consequences = map[string][]string{
 	"A once": {
 		"D replay", "D once", "G replay", "G once", "L replay", "L once", "N spelling", "N once", "R refusal", "R once", "B replay",
@@ -51,11 +51,11 @@ func (r *report) cause(made result) string {
 		if f.Verdict != string(probe.Fail) {
 			continue
 		}
-		if cause = explained[made.Probe] + explained[made.Probe+" "+f.Rule]; cause == "" {
+		if cause = explained[made.Probe+" "+f.Rule]; cause == "" {
 			return ""
 		}
 	}
-	return cause[:min(1, len(cause))]
+	return cause
 }
 
 // cause is a result that decides the exit status, or that explains later failures.
