@@ -26,6 +26,12 @@ do: {path: /charges, body: {amount: 100}}
 effects: {get: /charges, pointer: /data}
 `
 
+// smallAt writes the small description for a server at a URL, with more members.
+func smallAt(t *testing.T, url, more string) string {
+	t.Helper()
+	return write(t, strings.Replace(small, "http://127.0.0.1:1", url, 1)+more)
+}
+
 // An error names the line, and what is allowed there.
 func TestParse_NamesLineAndWhatIsAllowed(t *testing.T) {
 	t.Parallel()

@@ -156,7 +156,7 @@ func (m *modest) open(t *testing.T, more string) (path string) {
 	m.kept = map[string][2]string{}
 	server := httptest.NewServer(m)
 	t.Cleanup(server.Close)
-	return write(t, strings.Replace(small, "http://127.0.0.1:1", server.URL, 1)+"other: {body: {amount: 200}}\n"+more)
+	return smallAt(t, server.URL, "other: {body: {amount: 200}}\n"+more)
 }
 
 func reply(w http.ResponseWriter, _ *http.Request, status int, body string) {

@@ -93,7 +93,7 @@ func TestProbe_BelievesEffectsOnly(t *testing.T) {
 		_, _ = io.WriteString(w, `{"id": 1}`)
 	}))
 	t.Cleanup(server.Close)
-	status, out := command19(t, "run", write(t, strings.Replace(small, "http://127.0.0.1:1", server.URL, 1)), "A")
+	status, out := command19(t, "run", smallAt(t, server.URL, ""), "A")
 	if status != broken || !strings.Contains(out, "once: 2 effects, not 1") {
 		t.Errorf("status %d: %s", status, out)
 	}
@@ -123,7 +123,7 @@ func TestProbe_WaitsForAnEffectThatComesLate(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 
-	status, out := command19(t, "run", write(t, strings.Replace(small, "http://127.0.0.1:1", server.URL, 1)), "A")
+	status, out := command19(t, "run", smallAt(t, server.URL, ""), "A")
 
 	if status != broken || !strings.Contains(out, "once: 2 effects, not 1") {
 		t.Errorf("status %d: %s", status, out)
@@ -147,8 +147,8 @@ func TestProbe_JudgesAnInvisibleEffectByTheAnswer(t *testing.T) {
 			t.Parallel()
 			server := httptest.NewServer(&owned{shared: c.shared, replay: c.replay, rows: map[string][]string{}})
 			t.Cleanup(server.Close)
-			text := strings.Replace(small, "http://127.0.0.1:1", server.URL, 1) + "profile: draft-07\nprincipals: {a: {Authorization: a-token}, b: {Authorization: b-token}}"
-			if _, out := command19(t, "run", write(t, text), "F"); !strings.Contains(out, c.want) {
+			path := smallAt(t, server.URL, "profile: draft-07\nprincipals: {a: {Authorization: a-token}, b: {Authorization: b-token}}")
+			if _, out := command19(t, "run", path, "F"); !strings.Contains(out, c.want) {
 				t.Errorf("%q is missing: %s", c.want, out)
 			}
 		})
@@ -203,7 +203,7 @@ func (o *owned) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestProbe_SaysThatNoTwoRequestsMet(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "auth-19", "")
-	path := write(t, strings.Replace(small, "http://127.0.0.1:1", c.processes[0].url, 1)+`
+	path := smallAt(t, c.processes[0].url, `
 principals: {a: {Authorization: Bearer token-of-a}}
 other: {body: {amount: 200}}
 hold: {before: {headers: {X-Delay: "1000"}}}

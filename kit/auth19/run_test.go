@@ -128,7 +128,7 @@ func TestRun_PrintsTheSeedAndRepeatsItsKeys(t *testing.T) {
 func TestRun_NotApplicableIsNoPass(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "auth-19", "")
-	path := write(t, strings.Replace(small, "http://127.0.0.1:1", c.processes[0].url, 1)+"principals: {a: {Authorization: Bearer token-of-a}}")
+	path := smallAt(t, c.processes[0].url, "principals: {a: {Authorization: Bearer token-of-a}}")
 	status, out := command19(t, "run", path, "A", "D", "C", "H", "I", "T", "F")
 	if status != kept || !strings.Contains(out, "7 probes: 1 pass, 6 not applicable") || !strings.Contains(out, "one process only") {
 		t.Errorf("status %d: %s", status, out)
@@ -139,7 +139,7 @@ func TestRun_NotApplicableIsNoPass(t *testing.T) {
 func TestRun_NamesThePartThatIsNotAsked(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "auth-19", "")
-	path := write(t, strings.Replace(small, "http://127.0.0.1:1", c.processes[0].url, 1)+fmt.Sprintf(`
+	path := smallAt(t, c.processes[0].url, fmt.Sprintf(`
 profile: auth-19
 principals: {a: {Authorization: Bearer token-of-a}}
 fail: {after: {exec: touch %[1]s/fail-after, undo: rm %[1]s/fail-after}}

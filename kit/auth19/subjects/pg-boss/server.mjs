@@ -15,7 +15,7 @@ await boss.work('charge', { localConcurrency: 10, pollingIntervalSeconds: 0.5 },
 
 const ended = ({ state }) => ['completed', 'failed'].includes(state);
 
-// send sends a job, and returns the ID of the one that stands in its way, if there is one.
+// send sends a job, and returns the ID of the one that has the key, if there is one.
 async function send(data, singletonKey) {
   for (;;) {
     const id = await boss.send('charge', data, { singletonKey, retryLimit: 0, ...options });

@@ -160,7 +160,7 @@ func (s *subject) red() []string {
 // signs are the verdicts as they stand in the table.
 var signs = map[string]string{"pass": "✓", "fail": "✗", "differs": "≠", "not applicable": "–", "cannot tell": "?", "unreachable": "!"}
 
-// sign returns a result as it stands in the table.
+// sign returns a result as a cell of the table.
 func (s *subject) sign(r result) string {
 	switch {
 	case r.Follows != "":

@@ -123,7 +123,7 @@ func TestRow_ShowsWhatIsNotPromised(t *testing.T) {
 		t.Errorf("the section is %s", section)
 	}
 	if strings.Count(section, "Not promised") != 1 {
-		t.Errorf("a sentence stands at another probe: %s", section)
+		t.Errorf("another probe has the sentence: %s", section)
 	}
 }
 
