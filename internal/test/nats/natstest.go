@@ -2,6 +2,7 @@
 package natstest
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -74,32 +75,39 @@ func Messages(t testing.TB, broker Address, stream string) [][]byte {
 	return bodies
 }
 
-// Read returns the messages in a stream, in stream order. A cluster that has just lost a
-// server may leave the first requests unanswered.
+// Read returns the messages in a stream, in stream order. It begins again after an error:
+// a cluster in which a server has just left or returned leaves some requests unanswered.
 func Read(t testing.TB, broker Address, stream string) []jetstream.Msg {
 	t.Helper()
 	js := JetStream(t, broker)
-	var consumer jetstream.Consumer
-	testwait.Until(t, "the stream "+stream+" can be read", func() (readable bool) {
+	var all []jetstream.Msg
+	testwait.Until(t, "the stream "+stream+" is read", func() (complete bool) {
 		var err error
-		consumer, err = js.OrderedConsumer(t.Context(), stream, jetstream.OrderedConsumerConfig{})
+		all, err = read(t.Context(), js, stream)
 		return err == nil
 	})
-	var all []jetstream.Msg
+	return all
+}
+
+func read(ctx context.Context, js jetstream.JetStream, stream string) (all []jetstream.Msg, err error) {
+	consumer, err := js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{})
+	if err != nil {
+		return nil, err
+	}
 	for pending := consumer.CachedInfo().NumPending; pending > 0; {
 		batch, err := consumer.Fetch(int(pending), jetstream.FetchMaxWait(fetchTimeout))
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		for msg := range batch.Messages() {
 			all = append(all, msg)
 			pending--
 		}
 		if err := batch.Error(); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 	}
-	return all
+	return all, nil
 }
 
 const servers = 3
