@@ -20,6 +20,7 @@ type failure struct {
 	Code        string  `json:"code,omitempty"`
 	DeclineCode string  `json:"decline_code,omitempty"`
 	Message     string  `json:"message,omitempty"`
+	Param       string  `json:"param,omitempty"`
 	Intent      *intent `json:"payment_intent,omitempty"`
 }
 

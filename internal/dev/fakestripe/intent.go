@@ -29,6 +29,7 @@ type intent struct {
 	PaymentMethod    string            `json:"payment_method"`
 	Metadata         map[string]string `json:"metadata"`
 	Created          int64             `json:"created"`
+	Livemode         bool              `json:"livemode"`
 	LastPaymentError *failure          `json:"last_payment_error"`
 	LatestCharge     *charge           `json:"latest_charge"`
 }
@@ -40,12 +41,15 @@ type charge struct {
 	ID             string `json:"id"`
 	Amount         int64  `json:"amount"`
 	AmountRefunded int64  `json:"amount_refunded"`
+	// Only events about the charge itself have these.
+	PaymentIntent string            `json:"payment_intent,omitempty"`
+	Metadata      map[string]string `json:"metadata,omitempty"`
 }
 
 // selectIntents begins every intent query, and scanIntent reads its rows. The functions
 // that collect the rows return Query's error.
 const selectIntents = `
-	SELECT id, amount, coalesce(received, amount), currency, token, status, failure, metadata, created,
+	SELECT id, amount, coalesce(received, amount), currency, token, status, failure, metadata, created, livemode,
 	       (SELECT coalesce(sum(amount), 0)::bigint FROM fakestripe.refund r
 	        WHERE r.intent = i.id AND r.status <> 'failed')
 	FROM fakestripe.intent i `
@@ -55,7 +59,7 @@ func scanIntent(row pgx.CollectableRow) (intent, error) {
 	var declineCode string
 	var received, refunded int64
 	var created time.Time
-	err := row.Scan(&i.ID, &i.Amount, &received, &i.Currency, &i.PaymentMethod, &i.Status, &declineCode, &i.Metadata, &created, &refunded)
+	err := row.Scan(&i.ID, &i.Amount, &received, &i.Currency, &i.PaymentMethod, &i.Status, &declineCode, &i.Metadata, &created, &i.Livemode, &refunded)
 	i.ClientSecret = i.ID + "_secret_fake"
 	i.Created = created.Unix()
 	if declineCode != "" {
@@ -128,10 +132,10 @@ func (s *Server) insertIntent(
 		status, declineCode = "requires_payment_method", b.declines
 	}
 	_, err := tx.Exec(ctx, `
-		INSERT INTO fakestripe.intent (id, amount, currency, token, status, failure, metadata, decide_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, CASE WHEN $8 THEN now() + $9::interval END)`,
+		INSERT INTO fakestripe.intent (id, amount, currency, token, status, failure, metadata, decide_at, livemode)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, CASE WHEN $8 THEN now() + $9::interval END, $10)`,
 		id, amount, form.Get("currency"), form.Get("payment_method"), status, declineCode, metadataOf(form),
-		b.late, s.cfg.Late)
+		b.late, s.cfg.Late, s.live())
 	if err != nil {
 		return err
 	}
@@ -223,6 +227,12 @@ func (s *Server) getIntent(ctx context.Context, r *http.Request) (any, error) {
 		return err
 	})
 	return i, err
+}
+
+// loadIntent loads the intent with an id.
+func (s *Server) loadIntent(ctx context.Context, id any) (intent, error) {
+	rows, _ := s.pool.Query(ctx, selectIntents+`WHERE id = $1`, id)
+	return pgx.CollectExactlyOneRow(rows, scanIntent)
 }
 
 func (s *Server) listIntents(ctx context.Context, r *http.Request) (any, error) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -23,19 +24,20 @@ type refund struct {
 	Currency      string            `json:"currency"`
 	Status        string            `json:"status"`
 	FailureReason string            `json:"failure_reason,omitempty"`
+	Reason        *string           `json:"reason"`
 	Metadata      map[string]string `json:"metadata"`
 	Created       int64             `json:"created"`
 }
 
 const selectRefunds = `
-	SELECT r.id, r.intent, r.amount, i.currency, r.status, r.failure, r.metadata, r.created
+	SELECT r.id, r.intent, r.amount, i.currency, r.status, r.failure, r.reason, r.metadata, r.created
 	FROM fakestripe.refund r JOIN fakestripe.intent i ON i.id = r.intent `
 
 func scanRefund(row pgx.CollectableRow) (refund, error) {
 	f := refund{Object: "refund"}
 	var created time.Time
 	var intentID string
-	err := row.Scan(&f.ID, &intentID, &f.Amount, &f.Currency, &f.Status, &f.FailureReason, &f.Metadata, &created)
+	err := row.Scan(&f.ID, &intentID, &f.Amount, &f.Currency, &f.Status, &f.FailureReason, &f.Reason, &f.Metadata, &created)
 	f.PaymentIntent, f.Created = intentID, created.Unix()
 	return f, err
 }
@@ -51,23 +53,18 @@ func (s *Server) createRefund(ctx context.Context, tx pgx.Tx, r *http.Request) (
 		return response{}, err
 	}
 	if i.LatestCharge == nil {
-		return response{}, invalid("charge_not_refundable", "This PaymentIntent has no successful charge")
+		return response{}, noCharge()
 	}
 	remaining := strconv.FormatInt(i.Amount-i.LatestCharge.AmountRefunded, 10)
 	amount, err := strconv.ParseInt(cmp.Or(r.PostForm.Get("amount"), remaining), 10, 64) // by default, all of it
-	switch {
-	case err != nil || amount < 0 || amount == 0 && r.PostForm.Has("amount"):
+	if err != nil || amount < 0 || amount == 0 && r.PostForm.Has("amount") {
 		return response{}, invalid("parameter_invalid_integer", "Invalid positive integer")
-	case i.LatestCharge.AmountRefunded == i.Amount:
-		return response{}, invalid("charge_already_refunded", "The charge has already been refunded")
-	case i.LatestCharge.AmountRefunded+amount > i.Amount:
-		return response{}, invalid("", "Refund amount is greater than the unrefunded amount on the charge")
 	}
-	if err := checkUnits(amount, i.Currency); err != nil {
+	if err := checkRefund(ctx, tx, i, amount); err != nil {
 		return response{}, err
 	}
 	b := behaviours[i.PaymentMethod].ofRefund()
-	f, err := s.insertRefund(ctx, tx, i, amount, b, metadataOf(r.PostForm))
+	f, err := s.insertRefund(ctx, tx, i, amount, b, metadataOf(r.PostForm), r.PostForm.Get("reason"))
 	if err != nil {
 		return response{}, err
 	}
@@ -79,9 +76,31 @@ func (s *Server) createRefund(ctx context.Context, tx pgx.Tx, r *http.Request) (
 	return res, err
 }
 
+// checkRefund refuses a refund that Stripe would not make.
+func checkRefund(ctx context.Context, tx pgx.Tx, i intent, amount int64) error {
+	switch {
+	case i.LatestCharge == nil:
+		return noCharge()
+	case i.LatestCharge.AmountRefunded == i.Amount:
+		return invalid("charge_already_refunded", "The charge has already been refunded")
+	case i.LatestCharge.AmountRefunded+amount > i.Amount:
+		tooMuch := invalid("", "Refund amount is greater than the unrefunded amount on the charge")
+		tooMuch.Param = "amount"
+		return tooMuch
+	}
+	if err := checkUnits(amount, i.Currency); err != nil {
+		return err
+	}
+	return checkDisputes(ctx, tx, i.ID)
+}
+
+func noCharge() error {
+	return invalid("charge_not_refundable", "This PaymentIntent has no successful charge")
+}
+
 // insertRefund inserts a refund and the events.
 func (s *Server) insertRefund(
-	ctx context.Context, tx pgx.Tx, i intent, amount int64, b behaviour, metadata map[string]string,
+	ctx context.Context, tx pgx.Tx, i intent, amount int64, b behaviour, metadata map[string]string, reason string,
 ) (refund, error) {
 	id, status := "re_"+rand.Text(), "succeeded"
 	switch {
@@ -91,9 +110,9 @@ func (s *Server) insertRefund(
 		status = "failed"
 	}
 	_, err := tx.Exec(ctx, `
-		INSERT INTO fakestripe.refund (id, intent, amount, status, failure, metadata, decide_at)
-		VALUES ($1, $2, $3, $4, $5, $6, CASE WHEN $7 THEN now() + $8::interval END)`,
-		id, i.ID, amount, status, b.declines, metadata, b.late, s.cfg.Late)
+		INSERT INTO fakestripe.refund (id, intent, amount, status, failure, metadata, decide_at, reason)
+		VALUES ($1, $2, $3, $4, $5, $6, CASE WHEN $7 THEN now() + $8::interval END, nullif($9, ''))`,
+		id, i.ID, amount, status, b.declines, metadata, b.late, s.cfg.Late, reason)
 	if err != nil {
 		return refund{}, err
 	}
@@ -133,21 +152,30 @@ func (s *Server) decideRefund(ctx context.Context, tx pgx.Tx, id string) error {
 }
 
 func (s *Server) listRefunds(ctx context.Context, r *http.Request) (any, error) {
-	q := r.URL.Query()
-	limit, err := strconv.Atoi(cmp.Or(q.Get("limit"), strconv.Itoa(defaultLimit)))
-	since, err2 := strconv.ParseInt(cmp.Or(q.Get("created[gte]"), "0"), 10, 64)
-	if err != nil || err2 != nil {
-		return nil, invalid("parameter_invalid_integer", "limit and created[gte] must be numbers")
+	q, err := listQueryOf(r)
+	if err != nil {
+		return nil, err
 	}
 	rows, _ := s.pool.Query(ctx, selectRefunds+`
-		WHERE ($1 = '' OR r.intent = $1) AND r.created >= to_timestamp($4)
+		WHERE ($1 = '' OR r.intent = $1) AND r.created >= to_timestamp($4) AND r.created < to_timestamp($5) + interval '1 s'
 		  AND ($2 = '' OR r.number < (SELECT number FROM fakestripe.refund WHERE id = $2))
-		ORDER BY r.number DESC LIMIT $3 + 1`, q.Get("payment_intent"), q.Get("starting_after"), limit, since)
+		ORDER BY r.number DESC LIMIT $3 + 1`, q.intent, q.after, q.limit, q.since, q.until)
 	refunds, err := pgx.CollectRows(rows, scanRefund)
-	if err == nil && hasExpand(q, "data.payment_intent.latest_charge") {
+	if query := r.URL.Query(); err == nil && (hasExpand(query, "data.payment_intent") || hasExpand(query, "data.payment_intent.latest_charge")) {
 		err = s.expandIntents(ctx, refunds)
 	}
-	return listOf(r, "list", refunds, limit), err
+	return listOf(r, "list", refunds, q.limit), err
+}
+
+func (s *Server) getRefund(ctx context.Context, r *http.Request) (any, error) {
+	rows, _ := s.pool.Query(ctx, selectRefunds+`WHERE r.id = $1`, r.PathValue("id"))
+	f, err := pgx.CollectExactlyOneRow(rows, scanRefund)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = &failure{
+			status: http.StatusNotFound, Type: "invalid_request_error", Code: "resource_missing", Message: "No such refund",
+		}
+	}
+	return f, err
 }
 
 // hasExpand reports whether a request asks for an object instead of the id.
@@ -163,8 +191,7 @@ func hasExpand(q url.Values, path string) bool {
 // expandIntents replaces the ids of refunded intents with the intents.
 func (s *Server) expandIntents(ctx context.Context, refunds []refund) error {
 	for n, f := range refunds {
-		rows, _ := s.pool.Query(ctx, selectIntents+`WHERE id = $1`, f.PaymentIntent)
-		i, err := pgx.CollectExactlyOneRow(rows, scanIntent)
+		i, err := s.loadIntent(ctx, f.PaymentIntent)
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ CREATE TABLE IF NOT EXISTS fakestripe.intent (
     decide_at timestamptz -- of a late intent that is still processing
 );
 ALTER TABLE fakestripe.intent ADD COLUMN IF NOT EXISTS received bigint; -- of an older version
+ALTER TABLE fakestripe.intent ADD COLUMN IF NOT EXISTS livemode boolean NOT NULL DEFAULT false;
 CREATE INDEX IF NOT EXISTS intent_undecided ON fakestripe.intent (decide_at) WHERE decide_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS intent_metadata ON fakestripe.intent USING gin (metadata jsonb_path_ops);
 
@@ -29,8 +30,22 @@ CREATE TABLE IF NOT EXISTS fakestripe.refund (
     created   timestamptz NOT NULL DEFAULT now(),
     decide_at timestamptz
 );
+ALTER TABLE fakestripe.refund ADD COLUMN IF NOT EXISTS reason text; -- of a person in the dashboard
 CREATE INDEX IF NOT EXISTS refund_of_intent ON fakestripe.refund (intent);
 CREATE INDEX IF NOT EXISTS refund_undecided ON fakestripe.refund (decide_at) WHERE decide_at IS NOT NULL;
+
+CREATE TABLE IF NOT EXISTS fakestripe.dispute (
+    number       bigint      PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    id           text        NOT NULL UNIQUE,
+    intent       text        NOT NULL REFERENCES fakestripe.intent (id),
+    amount       bigint      NOT NULL CHECK (amount > 0),
+    reason       text        NOT NULL,
+    status       text        NOT NULL,
+    due_by       timestamptz NOT NULL,
+    transactions jsonb       NOT NULL DEFAULT '[]', -- the money that it moved
+    created      timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX IF NOT EXISTS dispute_of_intent ON fakestripe.dispute (intent);
 
 -- The first response to each idempotency key.
 CREATE TABLE IF NOT EXISTS fakestripe.response (

@@ -6,6 +6,7 @@
 // response, even a 500; it rejects a key with other parameters, responds with 409 while
 // the first call runs, and sends signed webhooks until they are accepted. Payment
 // methods select failures that the Stripe sandbox cannot produce on demand: see [Tokens].
+// Refunds in the dashboard and disputes by a bank move money that no caller asked for.
 //
 // The state is in a separate PostgreSQL schema, so it survives when the process is
 // killed.
@@ -19,6 +20,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -89,6 +91,9 @@ func createSchema(ctx context.Context, pool *pgxpool.Pool) error {
 	})
 }
 
+// live reports whether the API key is one of live mode, and so all that the server sends.
+func (s *Server) live() bool { return strings.HasPrefix(s.cfg.Key, "sk_live_") }
+
 // Close closes the connections to the database. No call may be running any more.
 func (s *Server) Close() { s.pool.Close() }
 
@@ -102,6 +107,8 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /v1/payment_intents/{id}", s.read(s.getIntent))
 	mux.HandleFunc("POST /v1/refunds", s.write(s.createRefund))
 	mux.HandleFunc("GET /v1/refunds", s.read(s.listRefunds))
+	mux.HandleFunc("GET /v1/refunds/{id}", s.read(s.getRefund))
+	mux.HandleFunc("GET /v1/disputes", s.read(s.listDisputes))
 	return s.authenticated(mux)
 }
 

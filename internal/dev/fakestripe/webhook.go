@@ -29,15 +29,15 @@ const (
 	maxBackoff = 5 * time.Second
 )
 
-// event is a change to an intent or a refund.
+// event is a change to an intent, a refund or a dispute.
 type event struct {
 	name   string
 	object any
 }
 
-func (e event) payload(id string) ([]byte, error) {
+func (e event) payload(id string, live bool) ([]byte, error) {
 	return json.Marshal(map[string]any{
-		"id": id, "object": "event", "api_version": apiVersion, "livemode": false,
+		"id": id, "object": "event", "api_version": apiVersion, "livemode": live,
 		"created": time.Now().Unix(), "type": e.name, "data": map[string]any{"object": e.object},
 	})
 }
@@ -48,7 +48,7 @@ func (s *Server) addEvents(ctx context.Context, tx pgx.Tx, duplicates bool, even
 	deliveries := make([][]any, 0, 2*len(events))
 	for _, e := range events {
 		id := "evt_" + rand.Text()
-		payload, err := e.payload(id)
+		payload, err := e.payload(id, s.live())
 		if err != nil {
 			return err
 		}

@@ -28,6 +28,8 @@ var otherCommits = map[string]string{
 	"kit/guard/pgxstore/pgxstore.go":       "begins for the store above",
 	"kit/guard/sqlstore/sqlstore.go":       "begins and commits for the store above",
 	"internal/dev/fakestripe/call.go":      "a development server",
+	"internal/dev/fakestripe/dashboard.go": "a development server",
+	"internal/dev/fakestripe/dispute.go":   "a development server",
 	"internal/dev/fakestripe/intent.go":    "a development server",
 	"internal/dev/fakestripe/late.go":      "a development server",
 	"internal/dev/fakestripe/server.go":    "a development server",
