@@ -61,7 +61,7 @@ byte faults;
 
 #define fault (faults < FAULTS) -> faults++
 
-inline insertJob() { /* -> internal/adapters/out/postgres/intents.go: insertJobs: DO NOTHING */
+inline insertJob() { /* -> internal/adapters/out/postgres/reconcile/restore.go: InsertJobs: DO NOTHING */
     if
     :: job == GONE -> job = AVAILABLE; attempt = 0
     :: else
@@ -305,7 +305,7 @@ end:
     do
     :: atomic { job == RUNNING -> job = AVAILABLE } /* -> internal/adapters/in/jobs/jobs.go: clientConfig: RescueStuckJobsAfter: */
 #ifndef JOB_NEVER_RESTORED
-    :: atomic { status == PROCESSING && job == GONE -> insertJob() } /* -> internal/adapters/out/postgres/intents.go: DB.RestorePaymentJobs: return restoreJobs(ctx, db, SettlePayment, rows, err, func(row dbsqlc.UndecidedPaymentsRow) core.Position { */
+    :: atomic { status == PROCESSING && job == GONE -> insertJob() } /* -> internal/adapters/out/postgres/reconcile/restore.go: Store.RestorePaymentJobs: return restoreJobs(ctx, s.db, SettlePayment, rows, err, func(row dbsqlc.UndecidedPaymentsRow) core.Position { */
 #endif
     :: atomic { job != GONE && faults < FAULTS -> faults++; job = GONE; attempt = 0 }
     od

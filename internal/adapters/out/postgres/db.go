@@ -26,6 +26,8 @@ type (
 	State = pgtx.State
 	// Outbox reads the outbox.
 	Outbox = relay.Outbox
+	// Restored is a page of jobs put back.
+	Restored = reconcile.Restored
 )
 
 // DB has the stores for one database.
