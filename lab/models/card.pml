@@ -256,7 +256,7 @@ commit: /* -> internal/core/payment/apply_provider_event.go: Service.ApplyProvid
             if
 #ifndef SETTLE_WITHOUT_AMOUNT
             :: event == STRAY && read == PROCESSING -> insertJob() /* -> internal/core/payment/apply_provider_event.go: Tx.applyEvent: return mismatch, tx.Intents.Settle(ctx, p.ID) */
-            :: event == STRAY && read != PROCESSING /* -> internal/core/payment/difference.go: Terms.difference: case !r.Amount.Equal(t.Amount): */
+            :: event == STRAY && read != PROCESSING /* -> internal/core/payment/cards/difference.go: Terms.Difference: case !r.Amount.Equal(t.Amount): */
 #endif
             :: else -> settle((event == CANCELLED -> FAILED : SUCCEEDED))
             fi;

@@ -6,27 +6,28 @@ import (
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 	"example.com/orders/internal/test/commands"
 )
 
 // provider approves each charge and refund, as often as it is asked.
-type provider struct{ payment.Gateway }
+type provider struct{ cards.Gateway }
 
-// AmountRefusal implements [payment.Gateway].
+// AmountRefusal implements [cards.Gateway].
 func (provider) AmountRefusal(core.Money) string { return "" }
 
-// Charge implements [payment.Gateway].
-func (provider) Charge(_ context.Context, c payment.ChargeRequest) (payment.ChargeResult, error) {
+// Charge implements [cards.Gateway].
+func (provider) Charge(_ context.Context, c cards.ChargeRequest) (cards.ChargeResult, error) {
 	return approved(c.Terms), nil
 }
 
-// Refund implements [payment.Gateway].
-func (provider) Refund(_ context.Context, r payment.RefundRequest) (payment.ChargeResult, error) {
+// Refund implements [cards.Gateway].
+func (provider) Refund(_ context.Context, r cards.RefundRequest) (cards.ChargeResult, error) {
 	return approved(r.Terms), nil
 }
 
-func approved(t payment.Terms) payment.ChargeResult {
-	return payment.ChargeResult{Terms: t, Outcome: payment.ChargeSucceeded, Received: t.Amount, ExternalID: "ch_" + t.Payment}
+func approved(t cards.Terms) cards.ChargeResult {
+	return cards.ChargeResult{Terms: t, Outcome: cards.ChargeSucceeded, Received: t.Amount, ExternalID: "ch_" + t.Payment}
 }
 
 // onCharge is what the provider or a job does about the card payment of an order, if there
@@ -70,7 +71,7 @@ func webhook(owner core.Actor, of string) *command {
 	return onCharge("webhook", owner, of, func(ctx context.Context, s *payment.Service, p *payment.Payment) (string, error) {
 		outcome, mismatch, err := s.ApplyProviderEvent(ctx, payment.ProviderEvent{
 			Message: core.Message{Source: "provider", ID: "event-of-" + of, SentAt: restockedAt},
-			Result:  approved(payment.Terms{Payment: p.Key(), OrderID: p.OrderID, Amount: p.Amount}),
+			Result:  approved(cards.Terms{Payment: p.Key(), OrderID: p.OrderID, Amount: p.Amount}),
 		})
 		if mismatch != nil {
 			return "", errors.New(mismatch.Detail)

@@ -22,6 +22,7 @@ import (
 	"example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 	"example.com/orders/internal/observe"
 	"example.com/orders/internal/observe/logqueue"
 	"example.com/orders/internal/observe/metrics"
@@ -101,7 +102,7 @@ type useCases struct {
 	audit     *audit.Service
 }
 
-func newUseCases(db *postgres.DB, gateway payment.Gateway, cfg config.Config) useCases {
+func newUseCases(db *postgres.DB, gateway cards.Gateway, cfg config.Config) useCases {
 	return useCases{
 		orders: &order.Service{
 			Store: db.Orders(), ReservationTTL: cfg.ReservationTTL,
@@ -201,7 +202,7 @@ const gatewayTimeout = 4 * time.Second
 
 // newGateway returns the card gateway and the webhook verifier, both nil if cards are
 // disabled.
-func newGateway(cfg config.Config, m *metrics.Metrics) (payment.Gateway, httpapi.Webhooks) {
+func newGateway(cfg config.Config, m *metrics.Metrics) (cards.Gateway, httpapi.Webhooks) {
 	if cfg.StripeKey == "" {
 		return nil, nil
 	}

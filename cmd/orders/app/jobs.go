@@ -12,6 +12,7 @@ import (
 	"example.com/orders/internal/config"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 	"example.com/orders/internal/core/payment/reconcile"
 	"example.com/orders/internal/observe/metrics"
 	"example.com/orders/migrations"
@@ -26,7 +27,7 @@ const jobConns = 4
 // keepPublished is how long published events stay in the outbox for investigations.
 const keepPublished = 24 * time.Hour
 
-func (a *App) jobsConfig(run useCases, gateway payment.Gateway, cfg config.Config, log zerolog.Logger) jobs.Config {
+func (a *App) jobsConfig(run useCases, gateway cards.Gateway, cfg config.Config, log zerolog.Logger) jobs.Config {
 	db := a.jobDB
 	reconciliation := &reconcile.Service{
 		Store: db, Progress: db, Every: reconcileEvery, Payments: run.payments, Gateway: gateway, Now: time.Now,

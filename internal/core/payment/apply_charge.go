@@ -4,30 +4,31 @@ import (
 	"context"
 
 	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // applyCharge applies a charge result: it captures the payment, or fails it so that the
 // order waits for the next one. A decided payment does not change, even if results
 // arrive late or twice; a late capture is given back. A result that differs from the
 // payment is not applied, but returned as a mismatch.
-func (tx Tx) applyCharge(ctx context.Context, op *OrderPayments, p *Payment, result ChargeResult) (*Mismatch, error) {
-	if result.Outcome == ChargePending {
+func (tx Tx) applyCharge(ctx context.Context, op *OrderPayments, p *Payment, result cards.ChargeResult) (*Mismatch, error) {
+	if result.Outcome == cards.ChargePending {
 		return nil, nil
 	}
 	if mismatch, err := tx.chargeMismatch(ctx, p, result); mismatch != nil || err != nil {
 		return mismatch, err
 	}
-	if p.Status == Failed && result.Outcome == ChargeSucceeded {
+	if p.Status == Failed && result.Outcome == cards.ChargeSucceeded {
 		return nil, tx.returnLateCapture(ctx, op, p, result.ExternalID)
 	}
 	if p.Status != Processing {
 		return nil, nil
 	}
 	p.Card.ExternalID = result.ExternalID
-	if result.Outcome == ChargeSucceeded {
+	if result.Outcome == cards.ChargeSucceeded {
 		return nil, tx.capture(ctx, op, p)
 	}
-	p.Card.Failure = result.code()
+	p.Card.Failure = result.Code()
 	return nil, tx.fail(ctx, op, p)
 }
 

@@ -5,13 +5,14 @@ import (
 	"errors"
 
 	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // ProviderEvent is a charge or refund result that a card provider sends unasked. The
 // terms have no keys if the event does not concern this service.
 type ProviderEvent struct {
 	Message core.Message
-	Result  ChargeResult
+	Result  cards.ChargeResult
 }
 
 // ErrUnreadableEvent means that the provider sent an event that cannot be parsed, now
@@ -42,7 +43,7 @@ func (s *Service) ApplyProviderEvent(ctx context.Context, event ProviderEvent) (
 	if event.Result.Payment == "" {
 		return EventIgnored, nil, nil
 	}
-	if !plainID.MatchString(event.Message.ID) {
+	if !cards.IsPlainID(event.Message.ID) {
 		return EventRejected, &Mismatch{
 			Resource: "provider event", Detail: "its id is not 1–255 printable ASCII characters",
 		}, nil
@@ -72,7 +73,7 @@ func (s *Service) ApplyProviderEvent(ctx context.Context, event ProviderEvent) (
 
 // applyEvent applies a result to the payment or refund that it names. On a mismatch it
 // adds the intent to ask the provider.
-func (tx Tx) applyEvent(ctx context.Context, result ChargeResult) (*Mismatch, error) {
+func (tx Tx) applyEvent(ctx context.Context, result cards.ChargeResult) (*Mismatch, error) {
 	if result.Refund != "" {
 		op, r, err := tx.lockByRefundKey(ctx, result.Refund)
 		if err != nil {
@@ -96,7 +97,7 @@ func (tx Tx) applyEvent(ctx context.Context, result ChargeResult) (*Mismatch, er
 }
 
 func (tx Tx) lockByPaymentKey(ctx context.Context, key string) (*OrderPayments, *Payment, error) {
-	uuid, ok := uuidIn(key, paymentKeys)
+	uuid, ok := cards.PaymentUUID(key)
 	if !ok {
 		return nil, nil, core.ErrNotFound
 	}
@@ -108,7 +109,7 @@ func (tx Tx) lockByPaymentKey(ctx context.Context, key string) (*OrderPayments, 
 }
 
 func (tx Tx) lockByRefundKey(ctx context.Context, key string) (*OrderPayments, *Refund, error) {
-	uuid, ok := uuidIn(key, refundKeys)
+	uuid, ok := cards.RefundUUID(key)
 	if !ok {
 		return nil, nil, core.ErrNotFound
 	}

@@ -8,6 +8,7 @@ import (
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // Method is how an order is paid.
@@ -48,6 +49,10 @@ type Payment struct {
 	// New reports that the payment is not stored yet: Save inserts it.
 	New bool
 }
+
+// Key returns the idempotency key for charging the payment. It is the same in every
+// attempt, so the provider charges a payment at most once.
+func (p *Payment) Key() string { return cards.PaymentKey(p.UUID) }
 
 // Clone returns a deep copy, nil for nil.
 func (p *Payment) Clone() *Payment {
@@ -138,6 +143,10 @@ type Refund struct {
 	// New reports that the refund is not stored yet: Save inserts it.
 	New bool
 }
+
+// Key returns the idempotency key for the refund. It is the same in every attempt, so
+// the provider refunds at most once.
+func (r *Refund) Key() string { return cards.RefundKey(r.UUID) }
 
 // Clone returns a deep copy, nil for nil.
 func (r *Refund) Clone() *Refund {

@@ -10,6 +10,7 @@ import (
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
@@ -143,15 +144,15 @@ func TestRefund_KeepsWhyItWasRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		was    RefundStatus
 		kept   string // before
-		result ChargeResult
+		result cards.ChargeResult
 		want   string
 	}{
-		"refused":                     {RefundPending, "", ChargeResult{Outcome: ChargeRefused, Reason: "lost_or_stolen_card"}, "lost_or_stolen_card"},
-		"succeeded, then returned":    {RefundSucceeded, "", ChargeResult{Outcome: ChargeRefused, Reason: "declined"}, "declined"},
-		"refused for a text":          {RefundPending, "", ChargeResult{Outcome: ChargeRefused, Reason: "The bank said no."}, "unknown_reason"},
-		"refused again, by an answer": {RefundFailed, "declined", ChargeResult{Outcome: ChargeRefused, Reason: "charge_already_refunded"}, "declined"},
-		"succeeded":                   {RefundPending, "", ChargeResult{Outcome: ChargeSucceeded}, ""},
-		"not decided":                 {RefundPending, "", ChargeResult{Outcome: ChargePending, Reason: "processing"}, ""},
+		"refused":                     {RefundPending, "", cards.ChargeResult{Outcome: cards.ChargeRefused, Reason: "lost_or_stolen_card"}, "lost_or_stolen_card"},
+		"succeeded, then returned":    {RefundSucceeded, "", cards.ChargeResult{Outcome: cards.ChargeRefused, Reason: "declined"}, "declined"},
+		"refused for a text":          {RefundPending, "", cards.ChargeResult{Outcome: cards.ChargeRefused, Reason: "The bank said no."}, "unknown_reason"},
+		"refused again, by an answer": {RefundFailed, "declined", cards.ChargeResult{Outcome: cards.ChargeRefused, Reason: "charge_already_refunded"}, "declined"},
+		"succeeded":                   {RefundPending, "", cards.ChargeResult{Outcome: cards.ChargeSucceeded}, ""},
+		"not decided":                 {RefundPending, "", cards.ChargeResult{Outcome: cards.ChargePending, Reason: "processing"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Refund{ID: 9, PaymentID: 7, Amount: rub("30.00"), Status: test.was, Failure: test.kept}
@@ -168,22 +169,22 @@ func TestRefund_IsDecidedOnceAndARefusalIsFinal(t *testing.T) {
 	const seller = Account("seller/shop")
 	for name, test := range map[string]struct {
 		was           RefundStatus
-		outcome       ChargeOutcome
+		outcome       cards.ChargeOutcome
 		want          RefundStatus
 		debit, credit Account // none where no money moves
 	}{
-		"succeeded":                {was: RefundPending, outcome: ChargeSucceeded, want: RefundSucceeded, debit: seller, credit: ProviderAccount},
-		"refused":                  {was: RefundPending, outcome: ChargeRefused, want: RefundFailed},
-		"not decided":              {was: RefundPending, outcome: ChargePending, want: RefundPending},
-		"succeeded, repeated":      {was: RefundSucceeded, outcome: ChargeSucceeded, want: RefundSucceeded},
-		"succeeded, late pending":  {was: RefundSucceeded, outcome: ChargePending, want: RefundSucceeded},
-		"succeeded, then returned": {was: RefundSucceeded, outcome: ChargeRefused, want: RefundFailed, debit: ProviderAccount, credit: seller},
-		"refused, repeated":        {was: RefundFailed, outcome: ChargeRefused, want: RefundFailed},
-		"returned, late success":   {was: RefundFailed, outcome: ChargeSucceeded, want: RefundFailed},
+		"succeeded":                {was: RefundPending, outcome: cards.ChargeSucceeded, want: RefundSucceeded, debit: seller, credit: ProviderAccount},
+		"refused":                  {was: RefundPending, outcome: cards.ChargeRefused, want: RefundFailed},
+		"not decided":              {was: RefundPending, outcome: cards.ChargePending, want: RefundPending},
+		"succeeded, repeated":      {was: RefundSucceeded, outcome: cards.ChargeSucceeded, want: RefundSucceeded},
+		"succeeded, late pending":  {was: RefundSucceeded, outcome: cards.ChargePending, want: RefundSucceeded},
+		"succeeded, then returned": {was: RefundSucceeded, outcome: cards.ChargeRefused, want: RefundFailed, debit: ProviderAccount, credit: seller},
+		"refused, repeated":        {was: RefundFailed, outcome: cards.ChargeRefused, want: RefundFailed},
+		"returned, late success":   {was: RefundFailed, outcome: cards.ChargeSucceeded, want: RefundFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Refund{ID: 9, PaymentID: 7, Amount: rub("30.00"), Status: test.was}
-			m, changed := r.decide(ChargeResult{Outcome: test.outcome, ExternalID: "re_1"}, seller)
+			m, changed := r.decide(cards.ChargeResult{Outcome: test.outcome, ExternalID: "re_1"}, seller)
 			if r.Status != test.want || changed != (test.was != test.want) {
 				t.Errorf("it is %s, changed %t; want %s", r.Status, changed, test.want)
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 const lateCaptureReason = "captured after the payment had failed"
@@ -45,7 +46,7 @@ func (tx Tx) returnLateCapture(ctx context.Context, op *OrderPayments, p *Paymen
 
 // ReturnLateCapture applies a charge that reconciliation found for a failed payment,
 // and returns the refunds of the payment.
-func (s *Service) ReturnLateCapture(ctx context.Context, paymentID int64, result ChargeResult) ([]*Refund, error) {
+func (s *Service) ReturnLateCapture(ctx context.Context, paymentID int64, result cards.ChargeResult) ([]*Refund, error) {
 	var p *Payment
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		op, err := tx.OrderPayments.LockByPayment(ctx, paymentID)

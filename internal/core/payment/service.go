@@ -5,13 +5,14 @@ import (
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // Service runs the payment use cases.
 type Service struct {
 	Store Store
 	// Gateway is nil where cards are not accepted.
-	Gateway Gateway
+	Gateway cards.Gateway
 }
 
 // Store opens transactions; see [order.Store] for the contract.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // ErrUndecided means that the provider has not decided or did not answer. The caller
@@ -33,7 +35,7 @@ func (s *Service) SettlePayment(ctx context.Context, paymentID int64) error {
 	if err != nil || p.Status != Processing {
 		return err
 	}
-	result, err := s.Gateway.Charge(ctx, ChargeRequest{
+	result, err := s.Gateway.Charge(ctx, cards.ChargeRequest{
 		Terms: p.terms(), PaymentID: p.ID, Token: p.Card.Token, Retry: retry,
 	})
 	if err != nil {
@@ -53,13 +55,13 @@ func (s *Service) SettlePayment(ctx context.Context, paymentID int64) error {
 
 // undecided returns [ErrUndecided] unless a provider decision has been applied. A
 // mismatch is no decision.
-func undecided(result ChargeResult, mismatch *Mismatch, err error) error {
+func undecided(result cards.ChargeResult, mismatch *Mismatch, err error) error {
 	switch {
 	case err != nil:
 		return err
 	case mismatch != nil:
 		return fmt.Errorf("%w: %s: %s", ErrUndecided, mismatch.Resource, mismatch.Detail)
-	case result.Outcome == ChargePending:
+	case result.Outcome == cards.ChargePending:
 		return ErrUndecided
 	}
 	return nil
@@ -87,6 +89,6 @@ func (s *Service) askForPayment(ctx context.Context, paymentID int64) (p *Paymen
 	return p, before, nil
 }
 
-func (p *Payment) terms() Terms {
-	return Terms{Payment: p.Key(), OrderID: p.OrderID, Amount: p.Amount}
+func (p *Payment) terms() cards.Terms {
+	return cards.Terms{Payment: p.Key(), OrderID: p.OrderID, Amount: p.Amount}
 }

@@ -3,6 +3,8 @@ package payment
 import (
 	"context"
 	"fmt"
+
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // SettleRefund asks the provider to refund to the card and applies the result; see
@@ -12,7 +14,7 @@ func (s *Service) SettleRefund(ctx context.Context, refundID int64) error {
 	if err != nil || r.Status != RefundPending {
 		return err
 	}
-	result, err := s.Gateway.Refund(ctx, RefundRequest{
+	result, err := s.Gateway.Refund(ctx, cards.RefundRequest{
 		Terms: r.terms(p), PaymentID: p.ID, RefundID: r.ID, ExternalID: p.Card.ExternalID, Retry: retry,
 	})
 	if err != nil {
@@ -53,6 +55,6 @@ func (s *Service) askForRefund(ctx context.Context, refundID int64) (p *Payment,
 	return p, r, before, nil
 }
 
-func (r *Refund) terms(p *Payment) Terms {
-	return Terms{Payment: p.Key(), Refund: r.Key(), OrderID: r.OrderID, Amount: r.Amount}
+func (r *Refund) terms(p *Payment) cards.Terms {
+	return cards.Terms{Payment: p.Key(), Refund: r.Key(), OrderID: r.OrderID, Amount: r.Amount}
 }

@@ -10,6 +10,7 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // ReservationTTL is the lifetime of reservations.
@@ -29,7 +30,7 @@ type Service struct {
 }
 
 // NewService returns the use cases with the bounds above.
-func NewService(orders order.Store, payments payment.Store, gateway payment.Gateway) Service {
+func NewService(orders order.Store, payments payment.Store, gateway cards.Gateway) Service {
 	return Service{
 		Orders: &order.Service{
 			Store: orders, ReservationTTL: ReservationTTL, MaxExtensions: MaxExtensions, MaxUnpaidOrders: MaxUnpaidOrders,

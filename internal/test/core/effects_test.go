@@ -13,6 +13,7 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 func TestOrder_IsPaidAndDelivered(t *testing.T) {
@@ -146,19 +147,19 @@ func TestEvents_CarryNoPersonalData(t *testing.T) {
 // gateway is a stub of the card provider. It succeeds, with a result that change may
 // change.
 type gateway struct {
-	payment.Gateway
+	cards.Gateway
 	// refusal is why it takes no amount.
 	refusal string
-	change  func(*payment.ChargeResult)
+	change  func(*cards.ChargeResult)
 	// retries has the member Retry of each call.
 	retries []bool
 }
 
 func (g *gateway) AmountRefusal(core.Money) string { return g.refusal }
 
-func (g *gateway) Charge(_ context.Context, c payment.ChargeRequest) (payment.ChargeResult, error) {
+func (g *gateway) Charge(_ context.Context, c cards.ChargeRequest) (cards.ChargeResult, error) {
 	g.retries = append(g.retries, c.Retry)
-	result := payment.ChargeResult{Terms: c.Terms, Outcome: payment.ChargeSucceeded, Received: c.Amount, ExternalID: "pi_1"}
+	result := cards.ChargeResult{Terms: c.Terms, Outcome: cards.ChargeSucceeded, Received: c.Amount, ExternalID: "pi_1"}
 	if g.change != nil {
 		g.change(&result)
 	}
@@ -167,15 +168,15 @@ func (g *gateway) Charge(_ context.Context, c payment.ChargeRequest) (payment.Ch
 
 func TestSettlePayment_LeavesAnAnswerThatDiffersUndecided(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*payment.ChargeResult){
-		"another payment":  func(r *payment.ChargeResult) { r.Payment = "payment-6a1a7f0e-3f4b-4c0f-9f65-5b0e9d1f2a3b" },
-		"a refund":         func(r *payment.ChargeResult) { r.Refund = "refund-6a1a7f0e-3f4b-4c0f-9f65-5b0e9d1f2a3b" },
-		"another order":    func(r *payment.ChargeResult) { r.OrderID++ },
-		"another amount":   func(r *payment.ChargeResult) { r.Amount = money("1.00", "RUB") },
-		"less received":    func(r *payment.ChargeResult) { r.Received = money("0.01", "RUB") },
-		"another currency": func(r *payment.ChargeResult) { r.Amount = money("80.00", "USD") },
-		"no id":            func(r *payment.ChargeResult) { r.ExternalID = "" },
-		"an id with NUL":   func(r *payment.ChargeResult) { r.ExternalID = "pi_\x00" },
+	for name, change := range map[string]func(*cards.ChargeResult){
+		"another payment":  func(r *cards.ChargeResult) { r.Payment = "payment-6a1a7f0e-3f4b-4c0f-9f65-5b0e9d1f2a3b" },
+		"a refund":         func(r *cards.ChargeResult) { r.Refund = "refund-6a1a7f0e-3f4b-4c0f-9f65-5b0e9d1f2a3b" },
+		"another order":    func(r *cards.ChargeResult) { r.OrderID++ },
+		"another amount":   func(r *cards.ChargeResult) { r.Amount = money("1.00", "RUB") },
+		"less received":    func(r *cards.ChargeResult) { r.Received = money("0.01", "RUB") },
+		"another currency": func(r *cards.ChargeResult) { r.Amount = money("80.00", "USD") },
+		"no id":            func(r *cards.ChargeResult) { r.ExternalID = "" },
+		"an id with NUL":   func(r *cards.ChargeResult) { r.ExternalID = "pi_\x00" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,6 +11,7 @@ import (
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 	"example.com/orders/internal/core/payment/reconcile"
 )
 
@@ -299,15 +300,15 @@ func TestCardPayments_ReturnsWhatIsRecentRefundedUndecidedOrNamed(t *testing.T) 
 
 // capturedGateway is a provider that has captured 5.00 for each key, and refunded nothing.
 type capturedGateway struct {
-	payment.Gateway
+	cards.Gateway
 	keys []string
 }
 
-func (g capturedGateway) Charges(context.Context, time.Time) (found []payment.ProviderCharge, err error) {
+func (g capturedGateway) Charges(context.Context, time.Time) (found []cards.ProviderCharge, err error) {
 	five, err := core.ParseMoney("5.00", "RUB")
 	for _, key := range g.keys {
-		found = append(found, payment.ProviderCharge{
-			Terms: payment.Terms{Payment: key, Amount: five}, ExternalID: "pi_" + key, Captured: true, Received: five,
+		found = append(found, cards.ProviderCharge{
+			Terms: cards.Terms{Payment: key, Amount: five}, ExternalID: "pi_" + key, Captured: true, Received: five,
 			Refunded: core.Zero(five.Currency()),
 		})
 	}

@@ -58,7 +58,7 @@ func ruleOf(c core.Currency) amountRule {
 	return rule
 }
 
-// AmountRefusal implements [payment.Gateway]. The minimum of a charge depends on the
+// AmountRefusal implements [cards.Gateway]. The minimum of a charge depends on the
 // account, and is left to Stripe.
 func (*Gateway) AmountRefusal(m core.Money) string {
 	rule := ruleOf(m.Currency())

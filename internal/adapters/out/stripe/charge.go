@@ -8,12 +8,12 @@ import (
 
 	api "github.com/stripe/stripe-go/v85"
 
-	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // Charge captures money from a card, once per key. An error means that the outcome is
 // unknown.
-func (g *Gateway) Charge(ctx context.Context, c payment.ChargeRequest) (payment.ChargeResult, error) {
+func (g *Gateway) Charge(ctx context.Context, c cards.ChargeRequest) (cards.ChargeResult, error) {
 	amount, expressible := minorUnits(c.Amount)
 	if !expressible {
 		return refusedAs(c.Terms, unsupportedAmount), nil
@@ -21,7 +21,7 @@ func (g *Gateway) Charge(ctx context.Context, c payment.ChargeRequest) (payment.
 	if c.Retry {
 		intent, err := g.findIntent(ctx, c)
 		if err != nil {
-			return payment.ChargeResult{}, err
+			return cards.ChargeResult{}, err
 		}
 		if intent != nil {
 			return g.intentResult(ctx, c.Payment, intent)
@@ -31,7 +31,7 @@ func (g *Gateway) Charge(ctx context.Context, c payment.ChargeRequest) (payment.
 }
 
 // findIntent returns the intent of a payment, or nil if the Stripe search finds no match.
-func (g *Gateway) findIntent(ctx context.Context, c payment.ChargeRequest) (*api.PaymentIntent, error) {
+func (g *Gateway) findIntent(ctx context.Context, c cards.ChargeRequest) (*api.PaymentIntent, error) {
 	query := fmt.Sprintf("metadata['%s']:'%s'", metaPayment, c.Payment)
 	params := &api.PaymentIntentSearchParams{SearchParams: api.SearchParams{Query: query}}
 	found, err := call(ctx, g, "search_charge", func(ctx context.Context) ([]*api.PaymentIntent, error) {
@@ -51,7 +51,7 @@ func (g *Gateway) findIntent(ctx context.Context, c payment.ChargeRequest) (*api
 }
 
 // createIntent creates and confirms an intent in one call.
-func (g *Gateway) createIntent(ctx context.Context, c payment.ChargeRequest, amount int64) (payment.ChargeResult, error) {
+func (g *Gateway) createIntent(ctx context.Context, c cards.ChargeRequest, amount int64) (cards.ChargeResult, error) {
 	params := intentParams(c, amount)
 	intent, err := call(ctx, g, "charge", func(ctx context.Context) (*api.PaymentIntent, error) {
 		return g.client.V1PaymentIntents.Create(ctx, params)
@@ -60,7 +60,7 @@ func (g *Gateway) createIntent(ctx context.Context, c payment.ChargeRequest, amo
 		return g.intentResult(ctx, c.Payment, intent)
 	}
 	if !classify(err).refused {
-		return payment.ChargeResult{}, unknownOutcome("charge", err)
+		return cards.ChargeResult{}, unknownOutcome("charge", err)
 	}
 	result := refusedAs(c.Terms, failureOfError(err))
 	if intent := intentOf(err); intent != nil {
@@ -72,7 +72,7 @@ func (g *Gateway) createIntent(ctx context.Context, c payment.ChargeRequest, amo
 	return result, nil
 }
 
-func intentParams(c payment.ChargeRequest, amount int64) *api.PaymentIntentCreateParams {
+func intentParams(c cards.ChargeRequest, amount int64) *api.PaymentIntentCreateParams {
 	params := &api.PaymentIntentCreateParams{
 		Amount:        new(amount),
 		Currency:      new(strings.ToLower(string(c.Amount.Currency()))),
@@ -96,28 +96,28 @@ func intentParams(c payment.ChargeRequest, amount int64) *api.PaymentIntentCreat
 
 // intentResult returns an intent's result. It first cancels an intent that may still
 // capture money.
-func (g *Gateway) intentResult(ctx context.Context, key string, intent *api.PaymentIntent) (payment.ChargeResult, error) {
+func (g *Gateway) intentResult(ctx context.Context, key string, intent *api.PaymentIntent) (cards.ChargeResult, error) {
 	if mayStillCapture(intent) {
 		return g.cancelIntent(ctx, key, intent, failureOf(string(intent.Status), string(api.PaymentIntentStatusCanceled)))
 	}
 	outcome, known := intentOutcomes[intent.Status]
 	if !known {
-		return payment.ChargeResult{}, fmt.Errorf("stripe: %s has the unknown status %s", plain(intent.ID), plain(string(intent.Status)))
+		return cards.ChargeResult{}, fmt.Errorf("stripe: %s has the unknown status %s", plain(intent.ID), plain(string(intent.Status)))
 	}
 	reason := ""
-	if outcome == payment.ChargeRefused {
+	if outcome == cards.ChargeRefused {
 		reason = refusalReason(intent)
 	}
 	return resultOf(intent, outcome, reason)
 }
 
-func resultOf(intent *api.PaymentIntent, outcome payment.ChargeOutcome, reason string) (payment.ChargeResult, error) {
+func resultOf(intent *api.PaymentIntent, outcome cards.ChargeOutcome, reason string) (cards.ChargeResult, error) {
 	terms, err := termsOf(intent.Metadata, intent.Amount, string(intent.Currency))
 	if err != nil {
-		return payment.ChargeResult{}, fmt.Errorf("stripe: %s: %w", plain(intent.ID), err)
+		return cards.ChargeResult{}, fmt.Errorf("stripe: %s: %w", plain(intent.ID), err)
 	}
-	result := payment.ChargeResult{Terms: terms, Outcome: outcome, ExternalID: intent.ID, Reason: reason}
-	if outcome == payment.ChargeSucceeded {
+	result := cards.ChargeResult{Terms: terms, Outcome: outcome, ExternalID: intent.ID, Reason: reason}
+	if outcome == cards.ChargeSucceeded {
 		result.Received, err = moneyOf(intent.AmountReceived, string(intent.Currency))
 	}
 	return result, err
@@ -128,7 +128,7 @@ func resultOf(intent *api.PaymentIntent, outcome payment.ChargeOutcome, reason s
 // call finds the capture.
 func (g *Gateway) cancelIntent(
 	ctx context.Context, key string, intent *api.PaymentIntent, reason string,
-) (payment.ChargeResult, error) {
+) (cards.ChargeResult, error) {
 	params := &api.PaymentIntentCancelParams{
 		CancellationReason: new(string(api.PaymentIntentCancellationReasonAbandoned)),
 	}
@@ -137,12 +137,12 @@ func (g *Gateway) cancelIntent(
 		return g.client.V1PaymentIntents.Cancel(ctx, intent.ID, params)
 	})
 	if err != nil {
-		return payment.ChargeResult{}, unknownOutcome("cancel "+plain(intent.ID), err)
+		return cards.ChargeResult{}, unknownOutcome("cancel "+plain(intent.ID), err)
 	}
 	if cancelled.Status != api.PaymentIntentStatusCanceled {
-		return payment.ChargeResult{}, fmt.Errorf("stripe: %s was cancelled and has the status %s", plain(intent.ID), plain(string(cancelled.Status)))
+		return cards.ChargeResult{}, fmt.Errorf("stripe: %s was cancelled and has the status %s", plain(intent.ID), plain(string(cancelled.Status)))
 	}
-	return resultOf(intent, payment.ChargeRefused, reason)
+	return resultOf(intent, cards.ChargeRefused, reason)
 }
 
 func refusalReason(intent *api.PaymentIntent) string {

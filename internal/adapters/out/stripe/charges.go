@@ -8,12 +8,12 @@ import (
 	api "github.com/stripe/stripe-go/v85"
 
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // Charges returns our charges created or refunded at since or later, each once. It
 // skips other charges in the same account.
-func (g *Gateway) Charges(ctx context.Context, since time.Time) ([]payment.ProviderCharge, error) {
+func (g *Gateway) Charges(ctx context.Context, since time.Time) ([]cards.ProviderCharge, error) {
 	created, err := g.intentsSince(ctx, since)
 	if err != nil {
 		return nil, unknownOutcome("list charges", err)
@@ -71,8 +71,8 @@ func (g *Gateway) refundsSince(ctx context.Context, since time.Time) ([]*api.Ref
 }
 
 // ourCharges converts intents with our metadata, each once.
-func ourCharges(intents []*api.PaymentIntent) ([]payment.ProviderCharge, error) {
-	var charges []payment.ProviderCharge
+func ourCharges(intents []*api.PaymentIntent) ([]cards.ProviderCharge, error) {
+	var charges []cards.ProviderCharge
 	seen := map[string]bool{}
 	for _, intent := range intents {
 		if seen[intent.ID] || !isOurs(intent.Metadata) {
@@ -88,25 +88,25 @@ func ourCharges(intents []*api.PaymentIntent) ([]payment.ProviderCharge, error) 
 	return charges, nil
 }
 
-func chargeOf(intent *api.PaymentIntent) (payment.ProviderCharge, error) {
+func chargeOf(intent *api.PaymentIntent) (cards.ProviderCharge, error) {
 	outcome, known := intentOutcomes[intent.Status]
 	if !known {
-		return payment.ProviderCharge{}, fmt.Errorf("unknown status %s", plain(string(intent.Status)))
+		return cards.ProviderCharge{}, fmt.Errorf("unknown status %s", plain(string(intent.Status)))
 	}
 	terms, err := termsOf(intent.Metadata, intent.Amount, string(intent.Currency))
 	if err != nil {
-		return payment.ProviderCharge{}, err
+		return cards.ProviderCharge{}, err
 	}
 	received, err := moneyOf(intent.AmountReceived, string(intent.Currency))
 	if err != nil {
-		return payment.ProviderCharge{}, err
+		return cards.ProviderCharge{}, err
 	}
 	refunded := core.Zero(terms.Amount.Currency())
 	if intent.LatestCharge != nil {
 		refunded, err = moneyOf(intent.LatestCharge.AmountRefunded, string(intent.Currency))
 	}
-	return payment.ProviderCharge{
+	return cards.ProviderCharge{
 		Terms: terms, ExternalID: intent.ID, Received: received, Refunded: refunded,
-		Captured: outcome == payment.ChargeSucceeded,
+		Captured: outcome == cards.ChargeSucceeded,
 	}, err
 }

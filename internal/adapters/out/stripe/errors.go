@@ -16,7 +16,7 @@ import (
 	"github.com/failsafe-go/failsafe-go/timeout"
 	api "github.com/stripe/stripe-go/v85"
 
-	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // class is the meaning of a failed call.
@@ -72,8 +72,8 @@ func outcomeOf(err error) string {
 
 // refusedAs returns the result of a request refused before Stripe stored anything, with
 // the request's terms.
-func refusedAs(terms payment.Terms, reason string) payment.ChargeResult {
-	return payment.ChargeResult{Terms: terms, Outcome: payment.ChargeRefused, Reason: reason}
+func refusedAs(terms cards.Terms, reason string) cards.ChargeResult {
+	return cards.ChargeResult{Terms: terms, Outcome: cards.ChargeRefused, Reason: reason}
 }
 
 // refusalCode returns the code of a refused error.
@@ -137,27 +137,27 @@ func plain(text string) string {
 
 // The meaning of Stripe's statuses. Any other status has an unknown outcome.
 var (
-	intentOutcomes = map[api.PaymentIntentStatus]payment.ChargeOutcome{
-		api.PaymentIntentStatusSucceeded:  payment.ChargeSucceeded,
-		api.PaymentIntentStatusProcessing: payment.ChargePending,
-		api.PaymentIntentStatusCanceled:   payment.ChargeRefused,
+	intentOutcomes = map[api.PaymentIntentStatus]cards.ChargeOutcome{
+		api.PaymentIntentStatusSucceeded:  cards.ChargeSucceeded,
+		api.PaymentIntentStatusProcessing: cards.ChargePending,
+		api.PaymentIntentStatusCanceled:   cards.ChargeRefused,
 		// These wait for an action that never comes: the customer has left, and capture
 		// is automatic. They count as refused once an action is impossible; see
 		// [mayStillCapture].
-		api.PaymentIntentStatusRequiresPaymentMethod: payment.ChargeRefused,
-		api.PaymentIntentStatusRequiresAction:        payment.ChargeRefused,
-		api.PaymentIntentStatusRequiresConfirmation:  payment.ChargeRefused,
-		api.PaymentIntentStatusRequiresCapture:       payment.ChargeRefused,
+		api.PaymentIntentStatusRequiresPaymentMethod: cards.ChargeRefused,
+		api.PaymentIntentStatusRequiresAction:        cards.ChargeRefused,
+		api.PaymentIntentStatusRequiresConfirmation:  cards.ChargeRefused,
+		api.PaymentIntentStatusRequiresCapture:       cards.ChargeRefused,
 	}
 
-	refundOutcomes = map[api.RefundStatus]payment.ChargeOutcome{
-		api.RefundStatusSucceeded: payment.ChargeSucceeded,
-		api.RefundStatusPending:   payment.ChargePending,
+	refundOutcomes = map[api.RefundStatus]cards.ChargeOutcome{
+		api.RefundStatusSucceeded: cards.ChargeSucceeded,
+		api.RefundStatusPending:   cards.ChargePending,
 		// Does not happen with cards: Stripe asks the customer by e-mail where to send
 		// the money.
-		api.RefundStatusRequiresAction: payment.ChargePending,
-		api.RefundStatusFailed:         payment.ChargeRefused,
-		api.RefundStatusCanceled:       payment.ChargeRefused,
+		api.RefundStatusRequiresAction: cards.ChargePending,
+		api.RefundStatusFailed:         cards.ChargeRefused,
+		api.RefundStatusCanceled:       cards.ChargeRefused,
 	}
 )
 

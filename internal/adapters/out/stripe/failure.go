@@ -6,7 +6,7 @@ import (
 
 	api "github.com/stripe/stripe-go/v85"
 
-	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // Our values of a payment's failure, in addition to Stripe's decline codes.
@@ -81,7 +81,7 @@ func failureOf(codes ...string) string {
 			return failure
 		}
 	}
-	return payment.UnknownReason
+	return cards.UnknownReason
 }
 
 // failureOfError returns the value for an error of Stripe.
@@ -89,5 +89,5 @@ func failureOfError(err error) string {
 	if failure, ok := errors.AsType[*api.Error](err); ok {
 		return failureOf(string(failure.DeclineCode), string(failure.Code), string(failure.Type))
 	}
-	return payment.UnknownReason
+	return cards.UnknownReason
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/orders/internal/adapters/out/stripe"
-	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 	"example.com/orders/internal/dev/fakestripe"
 	pgtest "example.com/orders/internal/test/pg"
 )
@@ -52,7 +52,7 @@ func (f fixture) expireKeys(t *testing.T) {
 
 // settlement is how a charge or a refund was settled.
 type settlement struct {
-	Outcome payment.ChargeOutcome
+	Outcome cards.ChargeOutcome
 	Reason  string
 	Unknown int // attempts before that with an unknown outcome
 	Pending int // attempts before that which found it pending
@@ -61,7 +61,7 @@ type settlement struct {
 // settle repeats an attempt until the outcome is known, as the job does. When it is
 // pending, the fakestripe decides. settle returns the external id, too.
 func (f fixture) settle(
-	t *testing.T, attempt func(retry bool) (payment.ChargeResult, error),
+	t *testing.T, attempt func(retry bool) (cards.ChargeResult, error),
 ) (settlement, string) {
 	t.Helper()
 	var s settlement
@@ -72,7 +72,7 @@ func (f fixture) settle(
 		case err != nil:
 			t.Log(err)
 			s.Unknown++
-		case result.Outcome == payment.ChargePending:
+		case result.Outcome == cards.ChargePending:
 			s.Pending++
 			if err := f.fake.DecideLate(t.Context()); err != nil {
 				t.Fatal(err)
@@ -86,16 +86,16 @@ func (f fixture) settle(
 	return s, ""
 }
 
-func (f fixture) settleCharge(t *testing.T, c payment.ChargeRequest) (settlement, string) {
+func (f fixture) settleCharge(t *testing.T, c cards.ChargeRequest) (settlement, string) {
 	t.Helper()
-	return f.settle(t, func(retry bool) (payment.ChargeResult, error) {
+	return f.settle(t, func(retry bool) (cards.ChargeResult, error) {
 		c.Retry = retry
 		return f.gateway.Charge(t.Context(), c)
 	})
 }
 
 // refundOf returns the request of a refund of payment 7.
-func refundOf(t *testing.T, externalID, amount string) payment.RefundRequest {
+func refundOf(t *testing.T, externalID, amount string) cards.RefundRequest {
 	t.Helper()
 	return cardRefund(t, 7, 8, externalID, amount)
 }
@@ -145,9 +145,9 @@ func (f fixture) wantCharges(t *testing.T, want refunds) {
 
 func TestCharge_ChargesOnceWhateverStripeDoes(t *testing.T) {
 	t.Parallel()
-	captured := settlement{Outcome: payment.ChargeSucceeded}
+	captured := settlement{Outcome: cards.ChargeSucceeded}
 	declined := func(reason string) settlement {
-		return settlement{Outcome: payment.ChargeRefused, Reason: reason}
+		return settlement{Outcome: cards.ChargeRefused, Reason: reason}
 	}
 	tests := map[string]struct {
 		want    settlement
@@ -157,10 +157,10 @@ func TestCharge_ChargesOnceWhateverStripeDoes(t *testing.T) {
 		"pm_card_declined": {declined("generic_decline"), noPayment},
 		"pm_hang":          {captured, onlyPayment7},
 		"pm_drop":          {captured, onlyPayment7},
-		"pm_500":           {settlement{Outcome: payment.ChargeSucceeded, Unknown: 1}, onlyPayment7},
-		"pm_500_before":    {settlement{Outcome: payment.ChargeSucceeded, Unknown: 1}, onlyPayment7},
-		"pm_late":          {settlement{Outcome: payment.ChargeSucceeded, Pending: 1}, onlyPayment7},
-		"pm_late_declined": {settlement{Outcome: payment.ChargeRefused, Reason: "generic_decline", Pending: 1}, noPayment},
+		"pm_500":           {settlement{Outcome: cards.ChargeSucceeded, Unknown: 1}, onlyPayment7},
+		"pm_500_before":    {settlement{Outcome: cards.ChargeSucceeded, Unknown: 1}, onlyPayment7},
+		"pm_late":          {settlement{Outcome: cards.ChargeSucceeded, Pending: 1}, onlyPayment7},
+		"pm_late_declined": {settlement{Outcome: cards.ChargeRefused, Reason: "generic_decline", Pending: 1}, noPayment},
 		"pm_action":        {declined("authentication_required"), noPayment},
 	}
 	for token, test := range tests {
@@ -198,7 +198,7 @@ func TestCharge_ChargesOnceWhileTheSearchLags(t *testing.T) {
 				c := cardCharge(t, 7, token)
 				c.Retry = i > 0
 				result, err := f.gateway.Charge(t.Context(), c)
-				if (err == nil) != known || known && result.Outcome != payment.ChargeSucceeded {
+				if (err == nil) != known || known && result.Outcome != cards.ChargeSucceeded {
 					t.Errorf("attempt %d: %+v, err = %v; want a known outcome: %t", i+1, result, err, known)
 				}
 			}
@@ -215,10 +215,10 @@ func TestCharge_ReturnsTheTermsOfAnotherChargeWithThePaymentsKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, change := range map[string]func(*payment.ChargeRequest){
-		"another order":    func(c *payment.ChargeRequest) { c.OrderID = 4 },
-		"another amount":   func(c *payment.ChargeRequest) { c.Amount = money(t, "1.00", "RUB") },
-		"another currency": func(c *payment.ChargeRequest) { c.Amount = money(t, "1999.00", "USD") },
+	for name, change := range map[string]func(*cards.ChargeRequest){
+		"another order":    func(c *cards.ChargeRequest) { c.OrderID = 4 },
+		"another amount":   func(c *cards.ChargeRequest) { c.Amount = money(t, "1.00", "RUB") },
+		"another currency": func(c *cards.ChargeRequest) { c.Amount = money(t, "1999.00", "USD") },
 	} {
 		c := cardCharge(t, 7, "pm_card_visa")
 		change(&c)
@@ -239,11 +239,11 @@ func TestRefund_RefundsOnceWhateverStripeDoes(t *testing.T) {
 		want     settlement
 		refunded string
 	}{
-		"pm_card_visa":   {settlement{Outcome: payment.ChargeSucceeded}, "500.00"},
-		"pm_refund_fail": {settlement{Outcome: payment.ChargeRefused, Reason: "expired_or_canceled_card"}, "0.00"},
-		"pm_refund_late": {settlement{Outcome: payment.ChargeSucceeded, Pending: 1}, "500.00"},
-		"pm_refund_drop": {settlement{Outcome: payment.ChargeSucceeded}, "500.00"},
-		"pm_refund_500":  {settlement{Outcome: payment.ChargeSucceeded, Unknown: 1}, "500.00"},
+		"pm_card_visa":   {settlement{Outcome: cards.ChargeSucceeded}, "500.00"},
+		"pm_refund_fail": {settlement{Outcome: cards.ChargeRefused, Reason: "expired_or_canceled_card"}, "0.00"},
+		"pm_refund_late": {settlement{Outcome: cards.ChargeSucceeded, Pending: 1}, "500.00"},
+		"pm_refund_drop": {settlement{Outcome: cards.ChargeSucceeded}, "500.00"},
+		"pm_refund_500":  {settlement{Outcome: cards.ChargeSucceeded, Unknown: 1}, "500.00"},
 	}
 	for token, test := range tests {
 		t.Run(token, func(t *testing.T) {
@@ -251,7 +251,7 @@ func TestRefund_RefundsOnceWhateverStripeDoes(t *testing.T) {
 			f := newFixture(t, fakestripe.Config{})
 			_, externalID := f.settleCharge(t, cardCharge(t, 7, token))
 			r := refundOf(t, externalID, "500.00")
-			got, _ := f.settle(t, func(retry bool) (payment.ChargeResult, error) {
+			got, _ := f.settle(t, func(retry bool) (cards.ChargeResult, error) {
 				r.Retry = retry
 				return f.gateway.Refund(t.Context(), r)
 			})
@@ -280,7 +280,7 @@ func TestRefund_RefusesMoreThanTheCharge(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, fakestripe.Config{})
 	_, externalID := f.settleCharge(t, cardCharge(t, 7, "pm_card_visa"))
-	for i, want := range []payment.ChargeOutcome{payment.ChargeSucceeded, payment.ChargeRefused} {
+	for i, want := range []cards.ChargeOutcome{cards.ChargeSucceeded, cards.ChargeRefused} {
 		r := cardRefund(t, 7, int64(i), externalID, "1999.00")
 		if result, err := f.gateway.Refund(t.Context(), r); err != nil || result.Outcome != want {
 			t.Errorf("refund %d: %+v, err = %v", i, result, err)
@@ -337,7 +337,7 @@ func TestGateway_ReadsAllPagesOfAList(t *testing.T) {
 		}
 		want[result.Payment], externalID = "0.00", result.ExternalID
 	}
-	refund := func(id int64, retry bool) (payment.ChargeResult, error) {
+	refund := func(id int64, retry bool) (cards.ChargeResult, error) {
 		r := cardRefund(t, moreThanAPage, id, externalID, "1.00")
 		r.Retry = retry
 		return f.gateway.Refund(t.Context(), r)
@@ -348,7 +348,7 @@ func TestGateway_ReadsAllPagesOfAList(t *testing.T) {
 		}
 	}
 	f.expireKeys(t)
-	if result, err := refund(1, true); err != nil || result.Outcome != payment.ChargeSucceeded {
+	if result, err := refund(1, true); err != nil || result.Outcome != cards.ChargeSucceeded {
 		t.Errorf("retry of the first refund: %+v, err = %v", result, err)
 	}
 	want[fmt.Sprintf("payment-%d", moreThanAPage)] = "120.00"

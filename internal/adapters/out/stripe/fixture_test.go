@@ -10,7 +10,7 @@ import (
 
 	"example.com/orders/internal/adapters/out/stripe"
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 	pgtest "example.com/orders/internal/test/pg"
 )
 
@@ -26,25 +26,25 @@ func money(t *testing.T, amount, currency string) core.Money {
 }
 
 // cardCharge returns the request of a first attempt to charge 1999.00 RUB for order 3.
-func cardCharge(t *testing.T, paymentID int64, token string) payment.ChargeRequest {
+func cardCharge(t *testing.T, paymentID int64, token string) cards.ChargeRequest {
 	t.Helper()
-	return payment.ChargeRequest{
-		Terms: payment.Terms{Payment: fmt.Sprintf("payment-%d", paymentID), OrderID: 3, Amount: money(t, "1999.00", "RUB")},
+	return cards.ChargeRequest{
+		Terms: cards.Terms{Payment: fmt.Sprintf("payment-%d", paymentID), OrderID: 3, Amount: money(t, "1999.00", "RUB")},
 		Token: token, PaymentID: paymentID,
 	}
 }
 
 // chargeTerms are those of payment 7.
-func chargeTerms(t *testing.T) payment.Terms {
+func chargeTerms(t *testing.T) cards.Terms {
 	t.Helper()
 	return cardCharge(t, 7, "").Terms
 }
 
 // cardRefund returns the request of a first attempt to refund a charge.
-func cardRefund(t *testing.T, paymentID, refundID int64, externalID, amount string) payment.RefundRequest {
+func cardRefund(t *testing.T, paymentID, refundID int64, externalID, amount string) cards.RefundRequest {
 	t.Helper()
-	return payment.RefundRequest{
-		Terms: payment.Terms{
+	return cards.RefundRequest{
+		Terms: cards.Terms{
 			Payment: fmt.Sprintf("payment-%d", paymentID), Refund: fmt.Sprintf("refund-%d", refundID),
 			OrderID: 3, Amount: money(t, amount, "RUB"),
 		},
@@ -53,22 +53,22 @@ func cardRefund(t *testing.T, paymentID, refundID int64, externalID, amount stri
 }
 
 // retryOf returns the same request as a retry.
-func retryOf(c payment.ChargeRequest) payment.ChargeRequest {
+func retryOf(c cards.ChargeRequest) cards.ChargeRequest {
 	c.Retry = true
 	return c
 }
 
 // refused returns the result of a charge that was refused before Stripe created an
 // intent.
-func refused(t *testing.T, reason string) payment.ChargeResult {
+func refused(t *testing.T, reason string) cards.ChargeResult {
 	t.Helper()
-	return payment.ChargeResult{Terms: chargeTerms(t), Outcome: payment.ChargeRefused, Reason: reason}
+	return cards.ChargeResult{Terms: chargeTerms(t), Outcome: cards.ChargeRefused, Reason: reason}
 }
 
 // intentRefused returns the result of a refused charge whose intent is pi_1.
-func intentRefused(t *testing.T, reason string) payment.ChargeResult {
+func intentRefused(t *testing.T, reason string) cards.ChargeResult {
 	t.Helper()
-	return payment.ChargeResult{Terms: chargeTerms(t), Outcome: payment.ChargeRefused, Reason: reason, ExternalID: "pi_1"}
+	return cards.ChargeResult{Terms: chargeTerms(t), Outcome: cards.ChargeRefused, Reason: reason, ExternalID: "pi_1"}
 }
 
 // response is one response of the stub, or an error of the transport.

@@ -1,4 +1,4 @@
-// Package stripe takes card payments through Stripe. It implements [payment.Gateway]
+// Package stripe takes card payments through Stripe. It implements [cards.Gateway]
 // and verifies webhooks. No other package knows Stripe's library.
 //
 // A payment is charged once, however often the gateway is called for it. Two mechanisms
@@ -28,7 +28,7 @@ import (
 	"github.com/failsafe-go/failsafe-go/timeout"
 	api "github.com/stripe/stripe-go/v85"
 
-	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 const (
@@ -75,7 +75,7 @@ type Gateway struct {
 	answered func(operation, outcome string, took time.Duration)
 }
 
-var _ payment.Gateway = (*Gateway)(nil)
+var _ cards.Gateway = (*Gateway)(nil)
 
 // New returns a gateway. It does not call Stripe yet.
 func New(cfg Config) *Gateway {
@@ -173,13 +173,13 @@ func isOurs(metadata map[string]string) bool {
 
 // termsOf returns the terms stored by Stripe. The order is 0 if the metadata names
 // none.
-func termsOf(metadata map[string]string, amount int64, currency string) (payment.Terms, error) {
+func termsOf(metadata map[string]string, amount int64, currency string) (cards.Terms, error) {
 	money, err := moneyOf(amount, currency)
 	if err != nil {
-		return payment.Terms{}, err
+		return cards.Terms{}, err
 	}
 	orderID, _ := strconv.ParseInt(metadata[metaOrder], 10, 64)
-	return payment.Terms{
+	return cards.Terms{
 		Payment: metadata[metaPayment], Refund: metadata[metaRefund], OrderID: orderID, Amount: money,
 	}, nil
 }

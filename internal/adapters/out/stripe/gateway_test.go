@@ -24,7 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/orders/internal/adapters/out/stripe"
-	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // lostCard is the member of an intent whose card was declined.
@@ -32,7 +32,7 @@ const lostCard = `, "last_payment_error": {"type": "card_error", "code": "card_d
 
 // wantCharge charges payment 7 and checks the result. Every attempt has the payment's
 // key, and no error contains a secret or a name.
-func wantCharge(t *testing.T, r response, want payment.ChargeResult, fails bool, attempts int) {
+func wantCharge(t *testing.T, r response, want cards.ChargeResult, fails bool, attempts int) {
 	t.Helper()
 	gateway, stub := stubbed(r)
 	got, err := gateway.Charge(t.Context(), cardCharge(t, 7, "pm_card_visa"))
@@ -59,17 +59,17 @@ func TestCharge_MapsEveryKnownAnswer(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		response response
-		want     payment.ChargeResult
+		want     cards.ChargeResult
 	}{
 		"succeeded": {
 			response{200, intent("succeeded", ""), nil},
-			payment.ChargeResult{
-				Terms: chargeTerms(t), Outcome: payment.ChargeSucceeded, Received: money(t, "1999.00", "RUB"), ExternalID: "pi_1",
+			cards.ChargeResult{
+				Terms: chargeTerms(t), Outcome: cards.ChargeSucceeded, Received: money(t, "1999.00", "RUB"), ExternalID: "pi_1",
 			},
 		},
 		"processing": {
 			response{200, intent("processing", ""), nil},
-			payment.ChargeResult{Terms: chargeTerms(t), Outcome: payment.ChargePending, ExternalID: "pi_1"},
+			cards.ChargeResult{Terms: chargeTerms(t), Outcome: cards.ChargePending, ExternalID: "pi_1"},
 		},
 		"declined intent": {
 			response{200, intent("requires_payment_method", lostCard), nil}, intentRefused(t, "lost_card"),
@@ -117,7 +117,7 @@ func TestCharge_ReturnsAnErrorWhileTheOutcomeIsUnknown(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			wantCharge(t, test.response, payment.ChargeResult{}, true, test.attempts)
+			wantCharge(t, test.response, cards.ChargeResult{}, true, test.attempts)
 		})
 	}
 }
@@ -159,7 +159,7 @@ func TestCharge_IsUnknownWhenTheIntentCannotBeCancelled(t *testing.T) {
 	} {
 		gateway, stub := stubbed(response{200, intent("requires_action", ""), nil}, cancel)
 		got, err := gateway.Charge(t.Context(), cardCharge(t, 7, "pm_card_visa"))
-		if diff := cmp.Diff(payment.ChargeResult{}, got); err == nil || diff != "" {
+		if diff := cmp.Diff(cards.ChargeResult{}, got); err == nil || diff != "" {
 			t.Errorf("%s: err = %v, want one; result (-want +got):\n%s", name, err, diff)
 		}
 		wantCancelled(t, stub)
@@ -281,7 +281,7 @@ func TestCharges_LeavesOutChargesThatAreNotOurs(t *testing.T) {
 	list := `{"object": "list", "data": [` + foreign + "," + intent("requires_action", "") + `], "has_more": false}`
 	gateway, _ := stubbed(response{200, list, nil})
 	got, err := gateway.Charges(t.Context(), time.Unix(0, 0))
-	want := []payment.ProviderCharge{{
+	want := []cards.ProviderCharge{{
 		Terms: chargeTerms(t), ExternalID: "pi_1", Received: money(t, "1999.00", "RUB"), Refunded: money(t, "0.00", "RUB"), Captured: false,
 	}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -428,8 +428,8 @@ func TestGateway_SendsRequestsThatStripesAPIDescribes(t *testing.T) {
 	gateway := stripe.New(stripe.Config{
 		Key: "sk_test_123", URL: "http://stripe-mock", HTTPClient: &http.Client{Transport: mock},
 	})
-	charge := payment.ChargeRequest{
-		Terms: payment.Terms{Payment: "payment-7", OrderID: 3, Amount: money(t, "19.99", "USD")}, PaymentID: 7, Token: "pm_card_visa",
+	charge := cards.ChargeRequest{
+		Terms: cards.Terms{Payment: "payment-7", OrderID: 3, Amount: money(t, "19.99", "USD")}, PaymentID: 7, Token: "pm_card_visa",
 	}
 	refund := cardRefund(t, 7, 8, "pi_123", "5.00")
 

@@ -7,7 +7,7 @@ import (
 
 	api "github.com/stripe/stripe-go/v85"
 
-	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // Refund returns a charge's money to the card, once per key. An error means that the
@@ -15,7 +15,7 @@ import (
 //
 // A successful refund can still fail days later, when the customer's bank returns the
 // money. Stripe then sends a webhook.
-func (g *Gateway) Refund(ctx context.Context, r payment.RefundRequest) (payment.ChargeResult, error) {
+func (g *Gateway) Refund(ctx context.Context, r cards.RefundRequest) (cards.ChargeResult, error) {
 	amount, expressible := minorUnits(r.Amount)
 	if !expressible {
 		return refusedAs(r.Terms, unsupportedAmount), nil
@@ -23,7 +23,7 @@ func (g *Gateway) Refund(ctx context.Context, r payment.RefundRequest) (payment.
 	if r.Retry {
 		refund, err := g.findRefund(ctx, r)
 		if err != nil {
-			return payment.ChargeResult{}, err
+			return cards.ChargeResult{}, err
 		}
 		if refund != nil {
 			return refundResult(refund)
@@ -34,7 +34,7 @@ func (g *Gateway) Refund(ctx context.Context, r payment.RefundRequest) (payment.
 
 // findRefund returns the refund with our key, or nil. Unlike the charge search, the
 // refund list is always up to date.
-func (g *Gateway) findRefund(ctx context.Context, r payment.RefundRequest) (*api.Refund, error) {
+func (g *Gateway) findRefund(ctx context.Context, r cards.RefundRequest) (*api.Refund, error) {
 	params := &api.RefundListParams{PaymentIntent: new(r.ExternalID)}
 	params.Limit = new(int64(pageSize))
 	for {
@@ -56,7 +56,7 @@ func (g *Gateway) findRefund(ctx context.Context, r payment.RefundRequest) (*api
 	}
 }
 
-func (g *Gateway) createRefund(ctx context.Context, r payment.RefundRequest, amount int64) (payment.ChargeResult, error) {
+func (g *Gateway) createRefund(ctx context.Context, r cards.RefundRequest, amount int64) (cards.ChargeResult, error) {
 	params := &api.RefundCreateParams{
 		PaymentIntent: new(r.ExternalID),
 		Amount:        new(amount),
@@ -78,21 +78,21 @@ func (g *Gateway) createRefund(ctx context.Context, r payment.RefundRequest, amo
 	case classify(err).refused:
 		return refusedAs(r.Terms, refusalCode(err)), nil
 	default:
-		return payment.ChargeResult{}, unknownOutcome("refund", err)
+		return cards.ChargeResult{}, unknownOutcome("refund", err)
 	}
 }
 
-func refundResult(refund *api.Refund) (payment.ChargeResult, error) {
+func refundResult(refund *api.Refund) (cards.ChargeResult, error) {
 	outcome, known := refundOutcomes[refund.Status]
 	if !known {
-		return payment.ChargeResult{}, fmt.Errorf("stripe: %s has the unknown status %s", plain(refund.ID), plain(string(refund.Status)))
+		return cards.ChargeResult{}, fmt.Errorf("stripe: %s has the unknown status %s", plain(refund.ID), plain(string(refund.Status)))
 	}
 	terms, err := termsOf(refund.Metadata, refund.Amount, string(refund.Currency))
 	if err != nil {
-		return payment.ChargeResult{}, fmt.Errorf("stripe: %s: %w", plain(refund.ID), err)
+		return cards.ChargeResult{}, fmt.Errorf("stripe: %s: %w", plain(refund.ID), err)
 	}
-	result := payment.ChargeResult{Terms: terms, Outcome: outcome, ExternalID: refund.ID}
-	if outcome == payment.ChargeRefused {
+	result := cards.ChargeResult{Terms: terms, Outcome: outcome, ExternalID: refund.ID}
+	if outcome == cards.ChargeRefused {
 		result.Reason = cmp.Or(string(refund.FailureReason), string(refund.Status))
 	}
 	return result, nil

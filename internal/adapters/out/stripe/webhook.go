@@ -17,6 +17,7 @@ import (
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // source is the inbox name for Stripe's event ids.
@@ -73,11 +74,11 @@ func parseEvent(payload []byte, signedAt time.Time) (payment.ProviderEvent, erro
 //
 // A failed attempt decides nothing: Stripe may report it before or after another
 // attempt's success. The job that settles the payment asks for the outcome.
-var chargeEvents = map[string]payment.ChargeOutcome{
-	"payment_intent.succeeded":      payment.ChargeSucceeded,
-	"payment_intent.processing":     payment.ChargePending,
-	"payment_intent.payment_failed": payment.ChargePending,
-	"payment_intent.canceled":       payment.ChargeRefused,
+var chargeEvents = map[string]cards.ChargeOutcome{
+	"payment_intent.succeeded":      cards.ChargeSucceeded,
+	"payment_intent.processing":     cards.ChargePending,
+	"payment_intent.payment_failed": cards.ChargePending,
+	"payment_intent.canceled":       cards.ChargeRefused,
 }
 
 // refundEvents are the event types that report on a refund. All contain the refund,
@@ -129,7 +130,7 @@ func (e event) idOnly() payment.ProviderEvent {
 	return payment.ProviderEvent{Message: core.Message{Source: source, ID: e.ID, SentAt: time.Unix(e.Created, 0)}}
 }
 
-func (e event) aboutCharge(o object, outcome payment.ChargeOutcome) (payment.ProviderEvent, error) {
+func (e event) aboutCharge(o object, outcome cards.ChargeOutcome) (payment.ProviderEvent, error) {
 	converted := e.idOnly()
 	if o.Metadata[metaPayment] == "" {
 		return converted, nil
@@ -138,12 +139,12 @@ func (e event) aboutCharge(o object, outcome payment.ChargeOutcome) (payment.Pro
 	if err != nil {
 		return converted, fmt.Errorf("stripe: webhook %.80q: %w", e.ID, err)
 	}
-	converted.Result = payment.ChargeResult{Terms: terms, Outcome: outcome, ExternalID: o.ID}
+	converted.Result = cards.ChargeResult{Terms: terms, Outcome: outcome, ExternalID: o.ID}
 	switch outcome {
-	case payment.ChargePending:
-	case payment.ChargeRefused:
+	case cards.ChargePending:
+	case cards.ChargeRefused:
 		converted.Result.Reason = o.refusalReason()
-	case payment.ChargeSucceeded:
+	case cards.ChargeSucceeded:
 		converted.Result.Received, err = moneyOf(o.received(), o.Currency)
 	}
 	return converted, err

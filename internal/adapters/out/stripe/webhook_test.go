@@ -14,6 +14,7 @@ import (
 	"example.com/orders/internal/adapters/out/stripe"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 	"example.com/orders/internal/dev/fakestripe"
 )
 
@@ -44,24 +45,24 @@ func parserAt(secret string, now time.Time) stripe.Webhooks {
 var eventMessage = core.Message{Source: "stripe", ID: "evt_1", SentAt: time.Unix(1509753600, 0)}
 
 // aboutCharge returns an event about payment 7.
-func aboutCharge(t *testing.T, outcome payment.ChargeOutcome, reason string) payment.ProviderEvent {
+func aboutCharge(t *testing.T, outcome cards.ChargeOutcome, reason string) payment.ProviderEvent {
 	t.Helper()
 	event := payment.ProviderEvent{
 		Message: eventMessage,
-		Result:  payment.ChargeResult{Terms: chargeTerms(t), Outcome: outcome, ExternalID: "pi_1", Reason: reason},
+		Result:  cards.ChargeResult{Terms: chargeTerms(t), Outcome: outcome, ExternalID: "pi_1", Reason: reason},
 	}
-	if outcome == payment.ChargeSucceeded {
+	if outcome == cards.ChargeSucceeded {
 		event.Result.Received = event.Result.Amount
 	}
 	return event
 }
 
 // aboutRefund returns an event about refund 8 of payment 7.
-func aboutRefund(t *testing.T, outcome payment.ChargeOutcome, reason string) payment.ProviderEvent {
+func aboutRefund(t *testing.T, outcome cards.ChargeOutcome, reason string) payment.ProviderEvent {
 	t.Helper()
 	return payment.ProviderEvent{
 		Message: eventMessage,
-		Result:  payment.ChargeResult{Terms: cardRefund(t, 7, 8, "", "5.00").Terms, Outcome: outcome, ExternalID: "re_1", Reason: reason},
+		Result:  cards.ChargeResult{Terms: cardRefund(t, 7, 8, "", "5.00").Terms, Outcome: outcome, ExternalID: "re_1", Reason: reason},
 	}
 }
 
@@ -76,20 +77,20 @@ func TestParse_MapsTheEventsOfStripe(t *testing.T) {
 		eventType, object string
 		want              payment.ProviderEvent
 	}{
-		{"payment_intent.succeeded", ourIntent, aboutCharge(t, payment.ChargeSucceeded, "")},
-		{"payment_intent.processing", ourIntent, aboutCharge(t, payment.ChargePending, "")},
-		{"payment_intent.payment_failed", ourIntent, aboutCharge(t, payment.ChargePending, "")},
-		{"payment_intent.canceled", ourIntent, aboutCharge(t, payment.ChargeRefused, "lost_card")},
-		{"payment_intent.canceled", abandoned, aboutCharge(t, payment.ChargeRefused, "cancelled")},
-		{"payment_intent.canceled", newDecline, aboutCharge(t, payment.ChargeRefused, "generic_decline")},
-		{"payment_intent.canceled", newReason, aboutCharge(t, payment.ChargeRefused, "cancelled")},
+		{"payment_intent.succeeded", ourIntent, aboutCharge(t, cards.ChargeSucceeded, "")},
+		{"payment_intent.processing", ourIntent, aboutCharge(t, cards.ChargePending, "")},
+		{"payment_intent.payment_failed", ourIntent, aboutCharge(t, cards.ChargePending, "")},
+		{"payment_intent.canceled", ourIntent, aboutCharge(t, cards.ChargeRefused, "lost_card")},
+		{"payment_intent.canceled", abandoned, aboutCharge(t, cards.ChargeRefused, "cancelled")},
+		{"payment_intent.canceled", newDecline, aboutCharge(t, cards.ChargeRefused, "generic_decline")},
+		{"payment_intent.canceled", newReason, aboutCharge(t, cards.ChargeRefused, "cancelled")},
 		{"payment_intent.created", ourIntent, notOurs},
 		{"payment_intent.succeeded", `{"id": "pi_9", "metadata": {}}`, notOurs},
 		{"payment_intent.succeeded", `{"id": "pi_9", "metadata": {"payment_id": "7"}}`, notOurs},
-		{"refund.created", fmt.Sprintf(ourRefund, "pending", ""), aboutRefund(t, payment.ChargePending, "")},
-		{"refund.updated", fmt.Sprintf(ourRefund, "succeeded", ""), aboutRefund(t, payment.ChargeSucceeded, "")},
-		{"refund.failed", fmt.Sprintf(ourRefund, "failed", "declined"), aboutRefund(t, payment.ChargeRefused, "declined")},
-		{"charge.refund.updated", fmt.Sprintf(ourRefund, "canceled", ""), aboutRefund(t, payment.ChargeRefused, "canceled")},
+		{"refund.created", fmt.Sprintf(ourRefund, "pending", ""), aboutRefund(t, cards.ChargePending, "")},
+		{"refund.updated", fmt.Sprintf(ourRefund, "succeeded", ""), aboutRefund(t, cards.ChargeSucceeded, "")},
+		{"refund.failed", fmt.Sprintf(ourRefund, "failed", "declined"), aboutRefund(t, cards.ChargeRefused, "declined")},
+		{"charge.refund.updated", fmt.Sprintf(ourRefund, "canceled", ""), aboutRefund(t, cards.ChargeRefused, "canceled")},
 		{"refund.created", `{"id": "re_9", "status": "succeeded", "metadata": {"payment_id": "7"}}`, notOurs},
 		{"customer.created", `{"id": "cus_1", "metadata": []}`, notOurs},
 	}

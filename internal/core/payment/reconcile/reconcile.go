@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // The comparison with the provider covers the payments and refunds from Window, except
@@ -62,7 +63,7 @@ type Service struct {
 	// Payments refunds late captures; nil only reports them.
 	Payments *payment.Service
 	// Gateway is nil where cards are not accepted.
-	Gateway payment.Gateway
+	Gateway cards.Gateway
 	Now     func() time.Time
 }
 
@@ -109,22 +110,22 @@ func countPayments(payments []*payment.Payment, settled time.Time) compared {
 
 // returnLateCapture applies the only charge for a payment that failed here, as a
 // webhook would. If the charge differs from the payment, compare reports it.
-func (s *Service) returnLateCapture(ctx context.Context, p *payment.Payment, charges []payment.ProviderCharge, settled time.Time) error {
+func (s *Service) returnLateCapture(ctx context.Context, p *payment.Payment, charges []cards.ProviderCharge, settled time.Time) error {
 	if s.Payments == nil || p.Status != payment.Failed || len(charges) != 1 || len(p.Refunds) > 0 || p.CreatedAt.After(settled) {
 		return nil
 	}
 	c := charges[0]
-	refunds, err := s.Payments.ReturnLateCapture(ctx, p.ID, payment.ChargeResult{
-		Terms: c.Terms, Outcome: payment.ChargeSucceeded, Received: c.Received, ExternalID: c.ExternalID,
+	refunds, err := s.Payments.ReturnLateCapture(ctx, p.ID, cards.ChargeResult{
+		Terms: c.Terms, Outcome: cards.ChargeSucceeded, Received: c.Received, ExternalID: c.ExternalID,
 	})
 	p.Refunds = refunds
 	return err
 }
 
 // chargesByPayment holds the captured charges by payment key.
-type chargesByPayment map[string][]payment.ProviderCharge
+type chargesByPayment map[string][]cards.ProviderCharge
 
-func capturedCharges(charges []payment.ProviderCharge) chargesByPayment {
+func capturedCharges(charges []cards.ProviderCharge) chargesByPayment {
 	captured := chargesByPayment{}
 	for _, c := range charges {
 		if c.Captured {
@@ -138,7 +139,7 @@ func capturedCharges(charges []payment.ProviderCharge) chargesByPayment {
 func (captured chargesByPayment) uuids() []string {
 	var found []string
 	for key := range captured {
-		if uuid, ok := payment.UUID(key); ok {
+		if uuid, ok := cards.PaymentUUID(key); ok {
 			found = append(found, uuid)
 		}
 	}
@@ -189,7 +190,7 @@ func undecided(p *payment.Payment, settled time.Time) string {
 }
 
 // mismatch describes how a payment differs from its charges, or returns "".
-func mismatch(p *payment.Payment, charges []payment.ProviderCharge, settled time.Time) string {
+func mismatch(p *payment.Payment, charges []cards.ProviderCharge, settled time.Time) string {
 	switch {
 	case p.CreatedAt.After(settled):
 		return ""

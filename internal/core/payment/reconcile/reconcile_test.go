@@ -8,6 +8,7 @@ import (
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // The times of the tests: settled divides what has had time to settle from what has not,
@@ -36,15 +37,15 @@ func refund(status payment.RefundStatus, amount string, at time.Time) *payment.R
 	return &payment.Refund{ID: 9, Amount: rub(amount), Status: status, CreatedAt: at}
 }
 
-func charge(amount, refunded string) payment.ProviderCharge {
-	return payment.ProviderCharge{
-		Terms: payment.Terms{Payment: "payment-of-7", Amount: rub(amount)}, ExternalID: "pi_1",
+func charge(amount, refunded string) cards.ProviderCharge {
+	return cards.ProviderCharge{
+		Terms: cards.Terms{Payment: "payment-of-7", Amount: rub(amount)}, ExternalID: "pi_1",
 		Captured: true, Received: rub(amount), Refunded: rub(refunded),
 	}
 }
 
 // received is a charge of 100.00 that moved another amount.
-func received(amount string) payment.ProviderCharge {
+func received(amount string) cards.ProviderCharge {
 	c := once
 	c.Received = rub(amount)
 	return c
@@ -55,43 +56,43 @@ var once = charge("100.00", "0.00")
 // comparisons are payments, their charges at the provider, and the expected mismatch.
 var comparisons = map[string]struct {
 	payment *payment.Payment
-	charges []payment.ProviderCharge
+	charges []cards.ProviderCharge
 	want    string // "" for none
 }{
-	"captured once":                   {card(payment.Captured, before), []payment.ProviderCharge{once}, ""},
-	"captured twice":                  {card(payment.Captured, before), []payment.ProviderCharge{once, once}, "captured here, and 2 times by the provider"},
+	"captured once":                   {card(payment.Captured, before), []cards.ProviderCharge{once}, ""},
+	"captured twice":                  {card(payment.Captured, before), []cards.ProviderCharge{once, once}, "captured here, and 2 times by the provider"},
 	"captured never":                  {card(payment.Captured, before), nil, "captured here, and 0 times by the provider"},
 	"captured a moment ago":           {card(payment.Captured, since), nil, ""},
-	"another amount":                  {card(payment.Captured, before), []payment.ProviderCharge{charge("99.99", "0.00")}, "100.00 RUB here, and 99.99 RUB at the provider"},
-	"less received":                   {card(payment.Captured, before), []payment.ProviderCharge{received("0.01")}, "100.00 RUB here, and 0.01 RUB received by the provider"},
+	"another amount":                  {card(payment.Captured, before), []cards.ProviderCharge{charge("99.99", "0.00")}, "100.00 RUB here, and 99.99 RUB at the provider"},
+	"less received":                   {card(payment.Captured, before), []cards.ProviderCharge{received("0.01")}, "100.00 RUB here, and 0.01 RUB received by the provider"},
 	"failed":                          {card(payment.Failed, before), nil, ""},
-	"failed and captured":             {card(payment.Failed, before), []payment.ProviderCharge{once}, "failed here, and captured by the provider"},
-	"failed, captured and given back": {card(payment.Failed, before, refund(payment.RefundSucceeded, "100.00", before)), []payment.ProviderCharge{charge("100.00", "100.00")}, ""},
-	"failed, and captured twice":      {card(payment.Failed, before, refund(payment.RefundSucceeded, "100.00", before)), []payment.ProviderCharge{charge("100.00", "100.00"), once}, "failed here, and 2 times captured by the provider"},
-	"failed, being given back":        {card(payment.Failed, before, refund(payment.RefundPending, "100.00", since)), []payment.ProviderCharge{once}, ""},
-	"failed, and the refund failed":   {card(payment.Failed, before, refund(payment.RefundFailed, "100.00", before)), []payment.ProviderCharge{once}, "failed here, and captured by the provider"},
-	"failed, captured another amount": {card(payment.Failed, before), []payment.ProviderCharge{charge("99.99", "0.00")}, "failed here, and captured by the provider"},
+	"failed and captured":             {card(payment.Failed, before), []cards.ProviderCharge{once}, "failed here, and captured by the provider"},
+	"failed, captured and given back": {card(payment.Failed, before, refund(payment.RefundSucceeded, "100.00", before)), []cards.ProviderCharge{charge("100.00", "100.00")}, ""},
+	"failed, and captured twice":      {card(payment.Failed, before, refund(payment.RefundSucceeded, "100.00", before)), []cards.ProviderCharge{charge("100.00", "100.00"), once}, "failed here, and 2 times captured by the provider"},
+	"failed, being given back":        {card(payment.Failed, before, refund(payment.RefundPending, "100.00", since)), []cards.ProviderCharge{once}, ""},
+	"failed, and the refund failed":   {card(payment.Failed, before, refund(payment.RefundFailed, "100.00", before)), []cards.ProviderCharge{once}, "failed here, and captured by the provider"},
+	"failed, captured another amount": {card(payment.Failed, before), []cards.ProviderCharge{charge("99.99", "0.00")}, "failed here, and captured by the provider"},
 	"processing":                      {card(payment.Processing, before), nil, "still processing"},
-	"processing and captured":         {card(payment.Processing, before), []payment.ProviderCharge{once}, "still processing"},
+	"processing and captured":         {card(payment.Processing, before), []cards.ProviderCharge{once}, "still processing"},
 	"processing since a moment":       {card(payment.Processing, since), nil, ""},
 	"too old to be listed":            {card(payment.Captured, old), nil, ""},
 	"old, and a refund on its way":    {card(payment.Captured, old, refund(payment.RefundPending, "30.00", since)), nil, ""},
 	"old, and a refund is pending":    {card(payment.Captured, old, refund(payment.RefundPending, "30.00", before)), nil, "refund 9 is still pending"},
 	"processing for ever":             {card(payment.Processing, old), nil, "still processing"},
-	"old, and captured twice":         {card(payment.Captured, old), []payment.ProviderCharge{once, once}, "captured here, and 2 times by the provider"},
+	"old, and captured twice":         {card(payment.Captured, old), []cards.ProviderCharge{once, once}, "captured here, and 2 times by the provider"},
 	"old, and refunded here only":     {card(payment.Captured, old, refund(payment.RefundSucceeded, "30.00", before)), nil, "refund 9 of 30.00 RUB here, and unknown to the provider"},
 	"old, and refunded for long":      {card(payment.Captured, old, refund(payment.RefundSucceeded, "30.00", old)), nil, ""},
 	"old, and refunded a moment ago":  {card(payment.Captured, old, refund(payment.RefundSucceeded, "30.00", since)), nil, ""},
 	"old, and a refund failed":        {card(payment.Captured, old, refund(payment.RefundFailed, "30.00", before)), nil, ""},
-	"old, and refunded there only":    {card(payment.Captured, old), []payment.ProviderCharge{charge("100.00", "30.00")}, "0.00 RUB refunded here, and 30.00 RUB by the provider"},
-	"of nobody":                       {nil, []payment.ProviderCharge{once}, `captured by the provider for "payment-of-7", which is unknown here`},
-	"refunded":                        {card(payment.Captured, before, refund(payment.RefundSucceeded, "30.00", before)), []payment.ProviderCharge{charge("100.00", "30.00")}, ""},
-	"refunded here only":              {card(payment.Captured, before, refund(payment.RefundSucceeded, "30.00", before)), []payment.ProviderCharge{once}, "30.00 RUB refunded here, and 0.00 RUB by the provider"},
-	"refunded there only":             {card(payment.Captured, before), []payment.ProviderCharge{charge("100.00", "30.00")}, "0.00 RUB refunded here, and 30.00 RUB by the provider"},
-	"a refund that failed":            {card(payment.Captured, before, refund(payment.RefundFailed, "30.00", before)), []payment.ProviderCharge{once}, ""},
-	"a refund that is pending":        {card(payment.Captured, before, refund(payment.RefundPending, "30.00", before)), []payment.ProviderCharge{once}, "refund 9 is still pending"},
-	"a refund pending since a moment": {card(payment.Captured, before, refund(payment.RefundPending, "30.00", since)), []payment.ProviderCharge{once}, ""},
-	"a refund made a moment ago":      {card(payment.Captured, before, refund(payment.RefundSucceeded, "30.00", since)), []payment.ProviderCharge{once}, ""},
+	"old, and refunded there only":    {card(payment.Captured, old), []cards.ProviderCharge{charge("100.00", "30.00")}, "0.00 RUB refunded here, and 30.00 RUB by the provider"},
+	"of nobody":                       {nil, []cards.ProviderCharge{once}, `captured by the provider for "payment-of-7", which is unknown here`},
+	"refunded":                        {card(payment.Captured, before, refund(payment.RefundSucceeded, "30.00", before)), []cards.ProviderCharge{charge("100.00", "30.00")}, ""},
+	"refunded here only":              {card(payment.Captured, before, refund(payment.RefundSucceeded, "30.00", before)), []cards.ProviderCharge{once}, "30.00 RUB refunded here, and 0.00 RUB by the provider"},
+	"refunded there only":             {card(payment.Captured, before), []cards.ProviderCharge{charge("100.00", "30.00")}, "0.00 RUB refunded here, and 30.00 RUB by the provider"},
+	"a refund that failed":            {card(payment.Captured, before, refund(payment.RefundFailed, "30.00", before)), []cards.ProviderCharge{once}, ""},
+	"a refund that is pending":        {card(payment.Captured, before, refund(payment.RefundPending, "30.00", before)), []cards.ProviderCharge{once}, "refund 9 is still pending"},
+	"a refund pending since a moment": {card(payment.Captured, before, refund(payment.RefundPending, "30.00", since)), []cards.ProviderCharge{once}, ""},
+	"a refund made a moment ago":      {card(payment.Captured, before, refund(payment.RefundSucceeded, "30.00", since)), []cards.ProviderCharge{once}, ""},
 }
 
 func TestCompare_ReportsMismatches(t *testing.T) {

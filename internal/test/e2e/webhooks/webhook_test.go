@@ -22,6 +22,7 @@ import (
 	"example.com/orders/internal/config"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 	"example.com/orders/internal/dev/fakestripe"
 	"example.com/orders/internal/test/e2e"
 	testlog "example.com/orders/internal/test/log"
@@ -429,34 +430,34 @@ func TestWebhook_WithALongReasonFailsThePayment(t *testing.T) {
 
 // answer is what the provider answers when the service asks about a payment or its refund.
 type answer struct {
-	payment.Gateway
-	outcome payment.ChargeOutcome
+	cards.Gateway
+	outcome cards.ChargeOutcome
 	refund  bool
 }
 
 var (
-	captureAnswered = providerEvent{id: "capture_answered", answer: &answer{outcome: payment.ChargeSucceeded}}
-	declineAnswered = providerEvent{id: "decline_answered", answer: &answer{outcome: payment.ChargeRefused}}
-	refundAnswered  = providerEvent{id: "refund_answered", answer: &answer{outcome: payment.ChargeSucceeded, refund: true}}
-	refusalAnswered = providerEvent{id: "refusal_answered", answer: &answer{outcome: payment.ChargeRefused, refund: true}}
+	captureAnswered = providerEvent{id: "capture_answered", answer: &answer{outcome: cards.ChargeSucceeded}}
+	declineAnswered = providerEvent{id: "decline_answered", answer: &answer{outcome: cards.ChargeRefused}}
+	refundAnswered  = providerEvent{id: "refund_answered", answer: &answer{outcome: cards.ChargeSucceeded, refund: true}}
+	refusalAnswered = providerEvent{id: "refusal_answered", answer: &answer{outcome: cards.ChargeRefused, refund: true}}
 )
 
-// AmountRefusal implements [payment.Gateway].
+// AmountRefusal implements [cards.Gateway].
 func (*answer) AmountRefusal(core.Money) string { return "" }
 
-// Charge implements [payment.Gateway].
-func (a *answer) Charge(_ context.Context, c payment.ChargeRequest) (payment.ChargeResult, error) {
+// Charge implements [cards.Gateway].
+func (a *answer) Charge(_ context.Context, c cards.ChargeRequest) (cards.ChargeResult, error) {
 	return a.result(c.Terms, fmt.Sprintf("pi_%d", c.PaymentID), "generic_decline"), nil
 }
 
-// Refund implements [payment.Gateway].
-func (a *answer) Refund(_ context.Context, r payment.RefundRequest) (payment.ChargeResult, error) {
+// Refund implements [cards.Gateway].
+func (a *answer) Refund(_ context.Context, r cards.RefundRequest) (cards.ChargeResult, error) {
 	return a.result(r.Terms, fmt.Sprintf("re_%d", r.RefundID), refundFailures["failed"]), nil
 }
 
-func (a *answer) result(terms payment.Terms, id, reason string) payment.ChargeResult {
-	result := payment.ChargeResult{Terms: terms, Outcome: a.outcome, Received: terms.Amount, ExternalID: id}
-	if a.outcome == payment.ChargeRefused {
+func (a *answer) result(terms cards.Terms, id, reason string) cards.ChargeResult {
+	result := cards.ChargeResult{Terms: terms, Outcome: a.outcome, Received: terms.Amount, ExternalID: id}
+	if a.outcome == cards.ChargeRefused {
 		result.Reason = reason
 	}
 	return result

@@ -1,9 +1,8 @@
-package payment
+// Package cards is what this service asks a card provider, and what that reports.
+package cards
 
 import (
 	"context"
-	"regexp"
-	"strings"
 	"time"
 
 	"example.com/orders/internal/core"
@@ -99,30 +98,3 @@ type ProviderCharge struct {
 	// Refunded includes pending refunds.
 	Refunded core.Money
 }
-
-// The provider keys for payments and refunds contain the UUID of the row instead of the
-// id: a database restored to an earlier moment assigns the same ids to other rows, and
-// the provider remembers the keys.
-const (
-	paymentKeys = "payment-"
-	refundKeys  = "refund-"
-)
-
-// Key returns the idempotency key for charging the payment. It is the same in every
-// attempt, so the provider charges a payment at most once.
-func (p *Payment) Key() string { return paymentKeys + p.UUID }
-
-// Key returns the idempotency key for the refund. It is the same in every attempt, so
-// the provider refunds at most once.
-func (r *Refund) Key() string { return refundKeys + r.UUID }
-
-var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-
-// uuidIn returns the UUID in a key with this prefix, and reports whether there is one.
-func uuidIn(key, kind string) (string, bool) {
-	uuid, ok := strings.CutPrefix(key, kind)
-	return uuid, ok && uuidForm.MatchString(uuid)
-}
-
-// UUID returns the UUID in a payment key, and reports whether there is one.
-func UUID(key string) (string, bool) { return uuidIn(key, paymentKeys) }
