@@ -238,7 +238,7 @@ end_find: /* -> internal/adapters/out/postgres/inbox.go: inbox.Recall: row, err 
         fi
     }
 
-begin: /* -> internal/core/payment/apply_provider_event.go: Tx.applyEvent: op, p, err := tx.lockByPaymentKey(ctx, result.Payment) */
+begin: /* -> internal/core/payment/apply_provider_event.go: Tx.applyReport: op, p, err := tx.lockByPaymentKey(ctx, result.Payment) */
     atomic {
         if
         :: fault -> goto end_find
@@ -246,7 +246,7 @@ begin: /* -> internal/core/payment/apply_provider_event.go: Tx.applyEvent: op, p
         fi
     }
 
-commit: /* -> internal/core/payment/apply_provider_event.go: Service.ApplyProviderEvent: mismatch, err = tx.applyEvent(ctx, event.Result) */
+commit: /* -> internal/core/payment/apply_provider_event.go: Service.ApplyProviderEvent: mismatch, err = tx.applyReport(ctx, event.Report) */
     atomic {
         if
         :: fault -> unlockOrder(); goto end_find
@@ -255,7 +255,7 @@ commit: /* -> internal/core/payment/apply_provider_event.go: Service.ApplyProvid
             inbox[event] = true;
             if
 #ifndef SETTLE_WITHOUT_AMOUNT
-            :: event == STRAY && read == PROCESSING -> insertJob() /* -> internal/core/payment/apply_provider_event.go: Tx.applyEvent: return mismatch, tx.Intents.Settle(ctx, p.ID) */
+            :: event == STRAY && read == PROCESSING -> insertJob() /* -> internal/core/payment/apply_provider_event.go: Tx.applyReport: return mismatch, tx.Intents.Settle(ctx, p.ID) */
             :: event == STRAY && read != PROCESSING /* -> internal/core/payment/cards/difference.go: Terms.Difference: case !r.Amount.Equal(t.Amount): */
 #endif
             :: else -> settle((event == CANCELLED -> FAILED : SUCCEEDED))

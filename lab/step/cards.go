@@ -26,6 +26,9 @@ func (provider) Refund(_ context.Context, r cards.RefundRequest) (cards.ChargeRe
 	return approved(r.Terms), nil
 }
 
+// Reports implements [cards.Gateway]: no event is lost.
+func (provider) Reports(context.Context, cards.ReportQuery) ([]cards.Report, error) { return nil, nil }
+
 func approved(t cards.Terms) cards.ChargeResult {
 	return cards.ChargeResult{Terms: t, Outcome: cards.ChargeSucceeded, Received: t.Amount, ExternalID: "ch_" + t.Payment}
 }
@@ -71,7 +74,7 @@ func webhook(owner core.Actor, of string) *command {
 	return onCharge("webhook", owner, of, func(ctx context.Context, s *payment.Service, p *payment.Payment) (string, error) {
 		outcome, mismatch, err := s.ApplyProviderEvent(ctx, payment.ProviderEvent{
 			Message: core.Message{Source: "provider", ID: "event-of-" + of, SentAt: restockedAt},
-			Result:  approved(cards.Terms{Payment: p.Key(), OrderID: p.OrderID, Amount: p.Amount}),
+			Report:  cards.Report{Result: approved(cards.Terms{Payment: p.Key(), OrderID: p.OrderID, Amount: p.Amount})},
 		})
 		if mismatch != nil {
 			return "", errors.New(mismatch.Detail)

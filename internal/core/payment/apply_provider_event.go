@@ -8,11 +8,11 @@ import (
 	"example.com/orders/internal/core/payment/cards"
 )
 
-// ProviderEvent is a charge or refund result that a card provider sends unasked. The
-// terms have no keys if the event does not concern this service.
+// ProviderEvent is a report that a card provider sends unasked. It is empty if the event
+// does not concern this service.
 type ProviderEvent struct {
 	Message core.Message
-	Result  cards.ChargeResult
+	cards.Report
 }
 
 // ErrUnreadableEvent means that the provider sent an event that cannot be parsed, now
@@ -40,7 +40,7 @@ const (
 // An event that differs from the payment or refund is not applied, nor is one that the
 // inbox may have forgotten; the mismatch is returned. If the payment or refund is still undecided, a job asks the provider.
 func (s *Service) ApplyProviderEvent(ctx context.Context, event ProviderEvent) (EventOutcome, *Mismatch, error) {
-	if event.Result.Payment == "" {
+	if event.IsEmpty() {
 		return EventIgnored, nil, nil
 	}
 	if !cards.IsPlainID(event.Message.ID) {
@@ -57,7 +57,7 @@ func (s *Service) ApplyProviderEvent(ctx context.Context, event ProviderEvent) (
 			outcome = EventDuplicate
 			return err
 		}
-		mismatch, err = tx.applyEvent(ctx, event.Result)
+		mismatch, err = tx.applyReport(ctx, event.Report)
 		return err
 	})
 	switch {
@@ -71,11 +71,34 @@ func (s *Service) ApplyProviderEvent(ctx context.Context, event ProviderEvent) (
 	return outcome, mismatch, err
 }
 
-// applyEvent applies a result to the payment or refund that it names. On a mismatch it
+// ApplyReports applies reports that the provider lists, as if it had sent them. It skips
+// those about payments unknown to this database, and returns those that differ.
+func (s *Service) ApplyReports(ctx context.Context, reports []cards.Report) (found []Mismatch, err error) {
+	for _, report := range reports {
+		var mismatch *Mismatch
+		failed := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
+			mismatch, err = tx.applyReport(ctx, report)
+			return err
+		})
+		if mismatch != nil {
+			found = append(found, *mismatch)
+		}
+		if !errors.Is(failed, core.ErrNotFound) {
+			err = errors.Join(err, failed)
+		}
+	}
+	return found, err
+}
+
+// applyReport applies a report to the payment or refund that it names. On a mismatch it
 // adds the intent to ask the provider.
-func (tx Tx) applyEvent(ctx context.Context, result cards.ChargeResult) (*Mismatch, error) {
+func (tx Tx) applyReport(ctx context.Context, report cards.Report) (*Mismatch, error) {
+	result := report.Result
 	if result.Refund != "" {
 		op, r, err := tx.lockByRefundKey(ctx, result.Refund)
+		if errors.Is(err, core.ErrNotFound) {
+			return tx.adoptRefund(ctx, result)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -84,6 +107,9 @@ func (tx Tx) applyEvent(ctx context.Context, result cards.ChargeResult) (*Mismat
 			return mismatch, err
 		}
 		return mismatch, tx.Intents.SettleRefund(ctx, r.ID)
+	}
+	if result.Charge != "" {
+		return tx.adoptRefund(ctx, result)
 	}
 	op, p, err := tx.lockByPaymentKey(ctx, result.Payment)
 	if err != nil {
@@ -106,6 +132,21 @@ func (tx Tx) lockByPaymentKey(ctx context.Context, key string) (*OrderPayments, 
 		return nil, nil, err
 	}
 	return op, op.findPayment(func(p *Payment) bool { return p.UUID == uuid }), nil
+}
+
+func (tx Tx) lockByCharge(ctx context.Context, externalID string) (*OrderPayments, *Payment, error) {
+	id, err := tx.Payments.OfCharge(ctx, externalID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if id == 0 {
+		return nil, nil, core.ErrNotFound
+	}
+	op, err := tx.OrderPayments.LockByPayment(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	return op, op.payment(id), nil
 }
 
 func (tx Tx) lockByRefundKey(ctx context.Context, key string) (*OrderPayments, *Refund, error) {

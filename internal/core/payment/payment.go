@@ -81,8 +81,24 @@ type Card struct {
 
 // Refundable returns the amount that can still be refunded.
 func (p *Payment) Refundable() core.Money {
-	amount, _ := p.Amount.Sub(p.Refunded()) // refunds never exceed the payment
-	return amount
+	return rest(p.Amount, p.Refunded())
+}
+
+// rest returns a − b, or zero if b is more. For a moment, refunds exceed a payment: those
+// that wait for the provider, and those that people made there.
+func rest(a, b core.Money) core.Money {
+	if left, err := a.Sub(b); err == nil {
+		return left
+	}
+	return core.Zero(a.Currency())
+}
+
+// returned returns the sum of the refunds that the provider has made, or is making for
+// somebody else.
+func (p *Payment) returned() core.Money {
+	return p.sum(func(r *Refund) bool {
+		return r.Status == RefundSucceeded || r.MadeAtProvider && r.Status == RefundPending
+	})
 }
 
 // timeOfRefund returns a time after all other refunds.
@@ -95,10 +111,14 @@ func (p *Payment) timeOfRefund(now time.Time) time.Time {
 
 // Refunded returns the sum of the successful and pending refunds.
 func (p *Payment) Refunded() core.Money {
+	return p.sum(func(r *Refund) bool { return r.Status != RefundFailed })
+}
+
+func (p *Payment) sum(counts func(*Refund) bool) core.Money {
 	sum := core.Zero(p.Amount.Currency())
 	for _, r := range p.Refunds {
-		if r.Status != RefundFailed {
-			sum, _ = sum.Add(r.Amount) // at most Amount, so it cannot overflow
+		if counts(r) {
+			sum, _ = sum.Add(r.Amount) // near Amount, so it cannot overflow
 		}
 	}
 	return sum
@@ -136,6 +156,9 @@ type Refund struct {
 	Failure string
 	// Full reports a request for the whole refundable amount.
 	Full bool
+	// MadeAtProvider reports that the refund was made at the provider, by a person and not
+	// by a request to this service.
+	MadeAtProvider bool
 	// By is the operation that requested the refund. The key is empty after a
 	// cancellation, which has a separate second line of defence.
 	By        core.Operation

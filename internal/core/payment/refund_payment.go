@@ -130,7 +130,7 @@ func (s *Service) checkCardRefund(p *Payment, cmd RefundPayment) error {
 // cancelRefunded cancels an unshipped order that has been refunded in full. The
 // operation belongs to the refund, so the cancellation has no key.
 func (tx Tx) cancelRefunded(ctx context.Context, op *OrderPayments, p *Payment, r *Refund) error {
-	if !p.Refundable().IsZero() || !op.Order.Cancellable() {
+	if p.Status != Captured || !p.Refundable().IsZero() || !op.Order.Cancellable() {
 		return nil
 	}
 	cancellation := order.Cancellation{By: core.Operation{Actor: r.By.Actor}, Reason: r.Reason}

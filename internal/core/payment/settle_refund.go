@@ -2,6 +2,7 @@ package payment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"example.com/orders/internal/core/payment/cards"
@@ -15,8 +16,11 @@ func (s *Service) SettleRefund(ctx context.Context, refundID int64) error {
 		return err
 	}
 	result, err := s.Gateway.Refund(ctx, cards.RefundRequest{
-		Terms: r.terms(p), PaymentID: p.ID, RefundID: r.ID, ExternalID: p.Card.ExternalID, Retry: retry,
+		Terms: r.terms(p), PaymentID: p.ID, RefundID: r.ID, ExternalID: p.Card.ExternalID, MadeID: r.madeID(), Retry: retry,
 	})
+	if errors.Is(err, cards.ErrReturnedElsewhere) {
+		err = errors.Join(err, s.adoptReports(ctx, p))
+	}
 	if err != nil {
 		return fmt.Errorf("%w: refund %d: %w", ErrUndecided, r.ID, err)
 	}
@@ -55,6 +59,29 @@ func (s *Service) askForRefund(ctx context.Context, refundID int64) (p *Payment,
 	return p, r, before, nil
 }
 
+// adoptReports applies what the provider has moved on a payment's charge without this
+// service, so that the next attempt decides with it.
+func (s *Service) adoptReports(ctx context.Context, p *Payment) error {
+	reports, err := s.Gateway.Reports(ctx, cards.ReportQuery{Charge: p.Card.ExternalID})
+	if err != nil {
+		return err
+	}
+	_, err = s.ApplyReports(ctx, reports)
+	return err
+}
+
+// madeID returns the provider's id of a refund made there, or "".
+func (r *Refund) madeID() string {
+	if !r.MadeAtProvider {
+		return ""
+	}
+	return r.ExternalID
+}
+
+// terms are those that the provider stores. It knows no key for a refund made there.
 func (r *Refund) terms(p *Payment) cards.Terms {
+	if r.MadeAtProvider {
+		return cards.Terms{Amount: r.Amount}
+	}
 	return cards.Terms{Payment: p.Key(), Refund: r.Key(), OrderID: r.OrderID, Amount: r.Amount}
 }

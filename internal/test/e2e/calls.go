@@ -185,6 +185,7 @@ type Refund struct {
 	Amount    Money
 	Status    string
 	Reason    string
+	MadeBy    string `json:"made_by"`
 	Failure   *string
 }
 

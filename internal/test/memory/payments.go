@@ -135,14 +135,18 @@ func (t refunds) Get(_ context.Context, id int64) (*payment.Refund, core.Owners,
 }
 
 // Save inserts or updates a refund. An operation makes one refund of a payment, and so does a
-// creator with a reference; a refund without a key belongs to no operation.
+// creator with a reference, and so is one at the provider; a refund without a key belongs to no
+// operation.
 func (t refunds) Save(_ context.Context, r *payment.Refund) error {
 	taken := func(other *payment.Refund) bool {
+		if other.ID != r.ID && r.ExternalID != "" && other.ExternalID == r.ExternalID {
+			return true
+		}
 		return r.New && other.PaymentID == r.PaymentID && other.By.Actor == r.By.Actor &&
 			(r.By.Key != "" && other.By.Key == r.By.Key || r.Reference != "" && other.Reference == r.Reference)
 	}
 	if has(t.refunds, taken) {
-		return duplicate("refund of one operation or reference")
+		return duplicate("refund of one operation, reference or refund at the provider")
 	}
 	stored := copyOf(r)
 	stored.UUID, stored.New = uuidOf(r.ID), false

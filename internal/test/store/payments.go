@@ -73,6 +73,7 @@ func paymentsOfAnOrder(t *testing.T, s Stores) {
 	full := newRefund(24, live, operation("root", ""))
 	asked.CreatedAt, other.CreatedAt = minute(15), minute(16)
 	full.Full, full.Reason, full.Status = true, "", payment.RefundPending
+	full.MadeAtProvider, full.ExternalID = true, "re_1"
 	s.save(t, newOrder(1, "key-1"), newOrder(2, "key-5"), first, second, live, newPayment(11, 2, "key-2"), asked, other, full)
 	live.Refunds = []*payment.Refund{full, other, asked}
 	equal(t, "payments", s.payments(t, 1), []*payment.Payment{live, second, first})

@@ -953,6 +953,7 @@ export interface components {
             /** @description Null unless the refund failed. Refunds that failed before this was recorded have none. */
             failure: components["schemas"]["RefundFailure"] | null;
             id: components["schemas"]["ResourceID"];
+            made_by: components["schemas"]["RefundMadeBy"];
             order_id: components["schemas"]["ResourceID"];
             payment_id: components["schemas"]["ResourceID"];
             reason: components["schemas"]["Text"] | null;
@@ -961,6 +962,8 @@ export interface components {
         };
         /** @description The card provider's code for the reason of the refusal, for example `lost_or_stolen_card`, `expired_or_canceled_card`, `charge_for_pending_refund_disputed`, `insufficient_funds`, `declined`, `merchant_request` or `unknown`. Stripe adds codes. The amount is refundable again. */
         RefundFailure: string;
+        /** @description Where the refund was made: by a request to this service (`api`), or in the card provider's dashboard (`provider`). */
+        RefundMadeBy: "api" | "provider" | (string & {});
         /** @description What to refund, by exactly one of `amount` and `full`. */
         RefundPaymentRequest: components["schemas"]["PartialRefundRequest"] | components["schemas"]["FullRefundRequest"];
         /** @description The status of a refund. */

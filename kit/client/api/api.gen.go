@@ -593,6 +593,9 @@ type Refund struct {
 	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 	ID ResourceID `json:"id"`
 
+	// MadeBy Where the refund was made: by a request to this service (`api`), or in the card provider's dashboard (`provider`).
+	MadeBy RefundMadeBy `json:"made_by"`
+
 	// OrderID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 	OrderID ResourceID `json:"order_id"`
 
@@ -607,6 +610,9 @@ type Refund struct {
 
 // RefundFailure The card provider's code for the reason of the refusal, for example `lost_or_stolen_card`, `expired_or_canceled_card`, `charge_for_pending_refund_disputed`, `insufficient_funds`, `declined`, `merchant_request` or `unknown`. Stripe adds codes. The amount is refundable again.
 type RefundFailure = string
+
+// RefundMadeBy Where the refund was made: by a request to this service (`api`), or in the card provider's dashboard (`provider`).
+type RefundMadeBy = string
 
 // RefundStatus The status of a refund.
 type RefundStatus = string

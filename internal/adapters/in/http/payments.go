@@ -81,8 +81,15 @@ func refundOut(r *payment.Refund) wire.Refund {
 	return wire.Refund{
 		ID: r.ID, PaymentID: r.PaymentID, OrderID: r.OrderID, Amount: moneyOut(r.Amount),
 		Status: wire.RefundStatus(r.Status), Reason: orNull(r.Reason), Reference: orNull(r.Reference),
-		Failure: orNull(r.Failure), CreatedAt: r.CreatedAt,
+		MadeBy: madeBy(r), Failure: orNull(r.Failure), CreatedAt: r.CreatedAt,
 	}
+}
+
+func madeBy(r *payment.Refund) wire.RefundMadeBy {
+	if r.MadeAtProvider {
+		return wire.RefundMadeByProvider
+	}
+	return wire.RefundMadeByAPI
 }
 
 func paymentWithRefundsOut(p *payment.Payment) wire.PaymentWithRefunds {

@@ -196,7 +196,8 @@ func (s refunds) Save(ctx context.Context, r *payment.Refund) error {
 	return s.tx.writes().InsertRefund(ctx, dbsqlc.InsertRefundParams{
 		ID: r.ID, PaymentID: r.PaymentID, OrderID: r.OrderID, IdempotencyKey: nullIfZero(r.By.Key),
 		Amount: r.Amount.Decimal(), Currency: string(r.Amount.Currency()), Status: string(r.Status),
-		Reason: r.Reason, Reference: r.Reference, FullRefund: r.Full, CreatedBy: r.By.Actor, CreatedAt: r.CreatedAt,
+		Reason: r.Reason, Reference: r.Reference, FullRefund: r.Full, ExternalRefundID: nullIfZero(r.ExternalID),
+		MadeAtProvider: r.MadeAtProvider, CreatedBy: r.By.Actor, CreatedAt: r.CreatedAt,
 	})
 }
 
@@ -210,7 +211,7 @@ func refundOf(row dbsqlc.Refund) (*payment.Refund, error) {
 	return &payment.Refund{
 		ID: row.ID, UUID: row.Uuid, PaymentID: row.PaymentID, OrderID: row.OrderID, Amount: amount,
 		Status: payment.RefundStatus(row.Status), Reason: row.Reason, Reference: row.Reference, Full: row.FullRefund,
-		ExternalID: valueOf(row.ExternalRefundID), Failure: valueOf(row.Failure), AskedAt: valueOf(row.AskedAt).UTC(),
+		MadeAtProvider: row.MadeAtProvider, ExternalID: valueOf(row.ExternalRefundID), Failure: valueOf(row.Failure), AskedAt: valueOf(row.AskedAt).UTC(),
 		CreatedAt: row.CreatedAt.UTC(), By: core.Operation{Actor: row.CreatedBy, Key: valueOf(row.IdempotencyKey)},
 	}, err
 }

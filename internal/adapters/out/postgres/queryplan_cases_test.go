@@ -124,7 +124,7 @@ var planCases = map[string][]planCase{
 	"RefundOfExternal":   {{args: "'refund-15000'", rows: 1, buffers: 6}, {args: "'absent'", buffers: 6}},
 	"OrderOfPaymentUUID": {{args: "'00000000-0000-4000-8000-000000015000'", rows: 1, buffers: 6}},
 	"OrderOfRefundUUID":  {{args: "'00000000-0000-4000-8000-000000015000'", rows: 1, buffers: 6}},
-	"InsertRefund": {{args: "900001, 15002, 15002, 'new', '1.00', 'RUB', 'pending', '', 'A-1', false, 'hot', now()",
+	"InsertRefund": {{args: "900001, 15002, 15002, 'new', '1.00', 'RUB', 'pending', '', 'A-1', false, NULL, false, 'hot', now()",
 		buffers: 90}},
 	"UpdatePayment": {{args: "'captured', NULL, NULL, NULL, 15000", rows: 1, buffers: 50}},
 	"SearchPayments": {

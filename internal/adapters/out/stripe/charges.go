@@ -18,7 +18,7 @@ func (g *Gateway) Charges(ctx context.Context, since time.Time) ([]cards.Provide
 	if err != nil {
 		return nil, unknownOutcome("list charges", err)
 	}
-	refunds, err := g.refundsSince(ctx, since)
+	refunds, err := g.listRefunds(ctx, cards.ReportQuery{From: since})
 	if err != nil {
 		return nil, unknownOutcome("list refunds", err)
 	}
@@ -28,6 +28,26 @@ func (g *Gateway) Charges(ctx context.Context, since time.Time) ([]cards.Provide
 		}
 	}
 	return ourCharges(created)
+}
+
+// Reports implements [cards.Gateway].
+func (g *Gateway) Reports(ctx context.Context, q cards.ReportQuery) ([]cards.Report, error) {
+	refunds, err := g.listRefunds(ctx, q)
+	if err != nil {
+		return nil, unknownOutcome("list refunds", err)
+	}
+	var reports []cards.Report
+	for _, refund := range refunds {
+		if refund.PaymentIntent == nil || !isOurs(refund.PaymentIntent.Metadata) {
+			continue
+		}
+		result, err := refundResult(refund)
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, cards.Report{Result: result})
+	}
+	return reports, nil
 }
 
 func (g *Gateway) intentsSince(ctx context.Context, since time.Time) ([]*api.PaymentIntent, error) {
@@ -49,12 +69,12 @@ func (g *Gateway) intentsSince(ctx context.Context, since time.Time) ([]*api.Pay
 	}
 }
 
-// refundsSince also finds refunds for old charges, and those that people make at the
+// listRefunds also finds refunds for old charges, and those that people make at the
 // provider.
-func (g *Gateway) refundsSince(ctx context.Context, since time.Time) ([]*api.Refund, error) {
+func (g *Gateway) listRefunds(ctx context.Context, q cards.ReportQuery) ([]*api.Refund, error) {
 	params := &api.RefundListParams{
-		CreatedRange: &api.RangeQueryParams{GreaterThanOrEqual: since.Unix()},
-		Expand:       []*string{new("data.payment_intent.latest_charge")},
+		PaymentIntent: orNil(q.Charge), CreatedRange: rangeOf(q),
+		Expand: []*string{new("data.payment_intent.latest_charge")},
 	}
 	params.Limit = new(int64(pageSize))
 	var refunds []*api.Refund
@@ -68,6 +88,25 @@ func (g *Gateway) refundsSince(ctx context.Context, since time.Time) ([]*api.Ref
 		}
 		params.StartingAfter = new(page.items[len(page.items)-1].ID)
 	}
+}
+
+// rangeOf returns the period of a query, or nil.
+func rangeOf(q cards.ReportQuery) *api.RangeQueryParams {
+	if q.From.IsZero() {
+		return nil
+	}
+	period := &api.RangeQueryParams{GreaterThanOrEqual: q.From.Unix()}
+	if !q.To.IsZero() {
+		period.LesserThanOrEqual = q.To.Unix()
+	}
+	return period
+}
+
+func orNil(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }
 
 // ourCharges converts intents with our metadata, each once.

@@ -2,6 +2,7 @@ package stripe_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http/httptest"
@@ -276,17 +277,62 @@ func TestRefund_RefundsOnceWhateverStripeDoes(t *testing.T) {
 	}
 }
 
-func TestRefund_RefusesMoreThanTheCharge(t *testing.T) {
+// Somebody has refunded in the dashboard. That is no decision about our refund, because the
+// core does not know of the other one yet.
+func TestRefund_OfMoreThanIsLeftIsUndecided(t *testing.T) {
+	t.Parallel()
+	for name, inDashboard := range map[string]int64{"all": 199900, "a part": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, fakestripe.Config{})
+			_, externalID := f.settleCharge(t, cardCharge(t, 7, "pm_card_visa"))
+			made, err := f.fake.RefundInDashboard(t.Context(), externalID, inDashboard, "succeeded")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if result, err := f.gateway.Refund(t.Context(), refundOf(t, externalID, "1999.00")); !errors.Is(err, cards.ErrReturnedElsewhere) {
+				t.Errorf("%+v, err = %v; want %v", result, err, cards.ErrReturnedElsewhere)
+			}
+			got, err := f.gateway.Refund(t.Context(), cards.RefundRequest{MadeID: made, Terms: cards.Terms{Amount: money(t, "1.00", "RUB")}})
+			if err != nil || got.Outcome != cards.ChargeSucceeded || got.ExternalID != made || got.Charge != externalID {
+				t.Errorf("the refund of the dashboard: %+v, err = %v", got, err)
+			}
+		})
+	}
+}
+
+func TestReports_ListWhoeverRefundedOurCharges(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, fakestripe.Config{})
 	_, externalID := f.settleCharge(t, cardCharge(t, 7, "pm_card_visa"))
-	for i, want := range []cards.ChargeOutcome{cards.ChargeSucceeded, cards.ChargeRefused} {
-		r := cardRefund(t, 7, int64(i), externalID, "1999.00")
-		if result, err := f.gateway.Refund(t.Context(), r); err != nil || result.Outcome != want {
-			t.Errorf("refund %d: %+v, err = %v", i, result, err)
+	_, other := f.settleCharge(t, cardCharge(t, 8, "pm_card_visa"))
+	if _, err := f.gateway.Refund(t.Context(), refundOf(t, externalID, "5.00")); err != nil {
+		t.Fatal(err)
+	}
+	for _, charge := range []string{externalID, other} {
+		if _, err := f.fake.RefundInDashboard(t.Context(), charge, 100, "pending"); err != nil {
+			t.Fatal(err)
 		}
 	}
-	f.wantCharges(t, refunds{"payment-7": "1999.00"})
+	now := time.Now()
+	for name, c := range map[string]struct {
+		query cards.ReportQuery
+		want  []string
+	}{
+		"of one charge": {cards.ReportQuery{Charge: externalID}, []string{"1.00 0 requested_by_customer ", "5.00 1  refund-8"}},
+		"of a period":   {cards.ReportQuery{From: now.Add(-time.Hour), To: now.Add(time.Hour)}, []string{"1.00 0 requested_by_customer ", "1.00 0 requested_by_customer ", "5.00 1  refund-8"}},
+		"of an older":   {cards.ReportQuery{From: now.Add(-2 * time.Hour), To: now.Add(-time.Hour)}, nil},
+	} {
+		reports, err := f.gateway.Reports(t.Context(), c.query)
+		var got []string
+		for _, r := range reports {
+			got = append(got, fmt.Sprintf("%s %d %s %s", r.Result.Amount.Decimal(), r.Result.Outcome, r.Result.Note, r.Result.Refund))
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+			t.Errorf("%s: err = %v, refunds (-want +got):\n%s", name, err, diff)
+		}
+	}
 }
 
 func TestCharges_IncludeOldOnesThatWereRefundedSince(t *testing.T) {

@@ -3,6 +3,7 @@ package stripe
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	api "github.com/stripe/stripe-go/v85"
@@ -19,6 +20,9 @@ func (g *Gateway) Refund(ctx context.Context, r cards.RefundRequest) (cards.Char
 	amount, expressible := minorUnits(r.Amount)
 	if !expressible {
 		return refusedAs(r.Terms, unsupportedAmount), nil
+	}
+	if r.MadeID != "" {
+		return g.lookUpRefund(ctx, r.MadeID)
 	}
 	if r.Retry {
 		refund, err := g.findRefund(ctx, r)
@@ -56,6 +60,17 @@ func (g *Gateway) findRefund(ctx context.Context, r cards.RefundRequest) (*api.R
 	}
 }
 
+// lookUpRefund returns the result of a refund that this service has not made.
+func (g *Gateway) lookUpRefund(ctx context.Context, id string) (cards.ChargeResult, error) {
+	refund, err := call(ctx, g, "look_up_refund", func(ctx context.Context) (*api.Refund, error) {
+		return g.client.V1Refunds.Retrieve(ctx, id, nil)
+	})
+	if err != nil {
+		return cards.ChargeResult{}, unknownOutcome("look up the refund", err)
+	}
+	return refundResult(refund)
+}
+
 func (g *Gateway) createRefund(ctx context.Context, r cards.RefundRequest, amount int64) (cards.ChargeResult, error) {
 	params := &api.RefundCreateParams{
 		PaymentIntent: new(r.ExternalID),
@@ -75,11 +90,20 @@ func (g *Gateway) createRefund(ctx context.Context, r cards.RefundRequest, amoun
 	switch {
 	case err == nil:
 		return refundResult(refund)
+	case isReturned(err):
+		return cards.ChargeResult{}, fmt.Errorf("%w: %w", cards.ErrReturnedElsewhere, unknownOutcome("refund", err))
 	case classify(err).refused:
 		return refusedAs(r.Terms, refusalCode(err)), nil
 	default:
 		return cards.ChargeResult{}, unknownOutcome("refund", err)
 	}
+}
+
+// isReturned reports whether Stripe refuses a refund because the charge has less left. For
+// a charge that was refunded in part, it names only the parameter.
+func isReturned(err error) bool {
+	failure, ok := errors.AsType[*api.Error](err)
+	return ok && (failure.Code == api.ErrorCodeChargeAlreadyRefunded || failure.Code == "" && failure.Param == "amount")
 }
 
 func refundResult(refund *api.Refund) (cards.ChargeResult, error) {
@@ -91,7 +115,10 @@ func refundResult(refund *api.Refund) (cards.ChargeResult, error) {
 	if err != nil {
 		return cards.ChargeResult{}, fmt.Errorf("stripe: %s: %w", plain(refund.ID), err)
 	}
-	result := cards.ChargeResult{Terms: terms, Outcome: outcome, ExternalID: refund.ID}
+	result := cards.ChargeResult{Terms: terms, Outcome: outcome, ExternalID: refund.ID, Note: string(refund.Reason)}
+	if refund.PaymentIntent != nil {
+		result.Charge = refund.PaymentIntent.ID
+	}
 	if outcome == cards.ChargeRefused {
 		result.Reason = cmp.Or(string(refund.FailureReason), string(refund.Status))
 	}

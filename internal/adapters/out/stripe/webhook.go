@@ -152,11 +152,12 @@ func (e event) aboutCharge(o object, outcome cards.ChargeOutcome) (payment.Provi
 
 func (e event) aboutRefund(o object) (payment.ProviderEvent, error) {
 	converted := e.idOnly()
-	if o.Metadata[metaRefund] == "" {
+	if o.Metadata[metaRefund] == "" && o.PaymentIntent == "" {
 		return converted, nil
 	}
 	var err error
 	converted.Result, err = refundResult(&api.Refund{
+		PaymentIntent: &api.PaymentIntent{ID: o.PaymentIntent}, Reason: api.RefundReason(o.Reason),
 		ID: o.ID, Status: api.RefundStatus(o.Status), FailureReason: api.RefundFailureReason(o.FailureReason),
 		Amount: o.Amount, Currency: api.Currency(o.Currency), Metadata: o.Metadata,
 	})
@@ -177,6 +178,8 @@ type object struct {
 	} `json:"last_payment_error"`
 	CancellationReason string `json:"cancellation_reason"`
 	FailureReason      string `json:"failure_reason"`
+	PaymentIntent      string `json:"payment_intent"`
+	Reason             string `json:"reason"`
 }
 
 // received returns the amount that an intent moved. An object without it has only its

@@ -49,7 +49,7 @@ func aboutCharge(t *testing.T, outcome cards.ChargeOutcome, reason string) payme
 	t.Helper()
 	event := payment.ProviderEvent{
 		Message: eventMessage,
-		Result:  cards.ChargeResult{Terms: chargeTerms(t), Outcome: outcome, ExternalID: "pi_1", Reason: reason},
+		Report:  cards.Report{Result: cards.ChargeResult{Terms: chargeTerms(t), Outcome: outcome, ExternalID: "pi_1", Reason: reason}},
 	}
 	if outcome == cards.ChargeSucceeded {
 		event.Result.Received = event.Result.Amount
@@ -62,7 +62,9 @@ func aboutRefund(t *testing.T, outcome cards.ChargeOutcome, reason string) payme
 	t.Helper()
 	return payment.ProviderEvent{
 		Message: eventMessage,
-		Result:  cards.ChargeResult{Terms: cardRefund(t, 7, 8, "", "5.00").Terms, Outcome: outcome, ExternalID: "re_1", Reason: reason},
+		Report: cards.Report{Result: cards.ChargeResult{
+			Terms: cardRefund(t, 7, 8, "", "5.00").Terms, Outcome: outcome, ExternalID: "re_1", Reason: reason,
+		}},
 	}
 }
 
@@ -92,6 +94,10 @@ func TestParse_MapsTheEventsOfStripe(t *testing.T) {
 		{"refund.failed", fmt.Sprintf(ourRefund, "failed", "declined"), aboutRefund(t, cards.ChargeRefused, "declined")},
 		{"charge.refund.updated", fmt.Sprintf(ourRefund, "canceled", ""), aboutRefund(t, cards.ChargeRefused, "canceled")},
 		{"refund.created", `{"id": "re_9", "status": "succeeded", "metadata": {"payment_id": "7"}}`, notOurs},
+		{"refund.created", `{"id": "re_9", "status": "succeeded", "amount": 500, "currency": "rub", "payment_intent": "pi_1",
+			"reason": "duplicate", "metadata": {}}`, payment.ProviderEvent{Message: eventMessage, Report: cards.Report{Result: cards.ChargeResult{
+			Terms: cards.Terms{Amount: money(t, "5.00", "RUB")}, Outcome: cards.ChargeSucceeded, ExternalID: "re_9", Charge: "pi_1", Note: "duplicate",
+		}}}},
 		{"customer.created", `{"id": "cus_1", "metadata": []}`, notOurs},
 	}
 	now := time.Now()

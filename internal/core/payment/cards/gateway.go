@@ -3,6 +3,7 @@ package cards
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"example.com/orders/internal/core"
@@ -24,7 +25,19 @@ type Gateway interface {
 	// Charges lists the charges for our payments that were created or refunded since the
 	// given time.
 	Charges(ctx context.Context, since time.Time) ([]ProviderCharge, error)
+	// Reports lists the refunds of our charges, whoever made them.
+	Reports(ctx context.Context, q ReportQuery) ([]Report, error)
 }
+
+// ReportQuery selects reports about one charge, or about what began in a period.
+type ReportQuery struct {
+	Charge   string
+	From, To time.Time
+}
+
+// ErrReturnedElsewhere means that the provider refuses a refund because it has returned
+// more than this service knows. It is no decision about the refund.
+var ErrReturnedElsewhere = errors.New("the provider has returned money that is unknown here")
 
 // Terms identify a charge or a refund. The provider stores the keys and the order with
 // it.
@@ -58,7 +71,10 @@ type RefundRequest struct {
 	RefundID  int64
 	// ExternalID is the provider's charge id.
 	ExternalID string
-	Retry      bool
+	// MadeID is the provider's id of a refund made there. Such a refund is looked up, and
+	// never made.
+	MadeID string
+	Retry  bool
 }
 
 // ChargeOutcome is the provider's decision about a charge or a refund.
@@ -84,9 +100,21 @@ type ChargeResult struct {
 	Received core.Money
 	// ExternalID is the provider's charge or refund id.
 	ExternalID string
+	// Charge is the id of the charge that a refund returns, if the provider says it.
+	Charge string
 	// Reason is a short code for the refusal.
 	Reason string
+	// Note is the reason that a person gave for a refund at the provider.
+	Note string
 }
+
+// Report is what the provider says about a charge or a refund of it.
+type Report struct {
+	Result ChargeResult
+}
+
+// IsEmpty reports whether the report is about nothing of this service.
+func (r Report) IsEmpty() bool { return r.Result.Payment == "" && r.Result.Charge == "" }
 
 // ProviderCharge is a charge as the provider reports it.
 type ProviderCharge struct {

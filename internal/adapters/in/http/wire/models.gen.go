@@ -205,6 +205,12 @@ const (
 	ProblemCodeValidationFailed         ProblemCode = "validation_failed"
 )
 
+// Defines values for RefundMadeBy.
+const (
+	RefundMadeByAPI      RefundMadeBy = "api"
+	RefundMadeByProvider RefundMadeBy = "provider"
+)
+
 // Defines values for RefundStatus.
 const (
 	RefundStatusFailed    RefundStatus = "failed"
@@ -759,6 +765,9 @@ type Refund struct {
 	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 	ID ResourceID `json:"id"`
 
+	// MadeBy Where the refund was made: by a request to this service (`api`), or in the card provider's dashboard (`provider`).
+	MadeBy RefundMadeBy `json:"made_by"`
+
 	// OrderID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 	OrderID ResourceID `json:"order_id"`
 
@@ -773,6 +782,9 @@ type Refund struct {
 
 // RefundFailure The card provider's code for the reason of the refusal, for example `lost_or_stolen_card`, `expired_or_canceled_card`, `charge_for_pending_refund_disputed`, `insufficient_funds`, `declined`, `merchant_request` or `unknown`. Stripe adds codes. The amount is refundable again.
 type RefundFailure = string
+
+// RefundMadeBy Where the refund was made: by a request to this service (`api`), or in the card provider's dashboard (`provider`).
+type RefundMadeBy string
 
 // RefundPaymentRequest What to refund, by exactly one of `amount` and `full`.
 type RefundPaymentRequest struct {

@@ -185,6 +185,7 @@ type Refund struct {
 	AskedAt          *time.Time
 	Reference        string
 	Failure          *string
+	MadeAtProvider   bool
 }
 
 type RelayLease struct {

@@ -52,24 +52,28 @@ func (q *Queries) InsertPayments(ctx context.Context, arg InsertPaymentsParams) 
 }
 
 const insertRefund = `-- name: InsertRefund :exec
-INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, reason, reference, full_refund, created_by, created_at)
+INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, reason, reference, full_refund,
+                    external_refund_id, made_at_provider, created_by, created_at)
 OVERRIDING SYSTEM VALUE
-VALUES ($1, $2, $3, $4, ($5::text)::numeric, $6, $7, $8, $9, $10, $11, $12)
+VALUES ($1, $2, $3, $4, ($5::text)::numeric, $6, $7, $8, $9, $10,
+        $11, $12, $13, $14)
 `
 
 type InsertRefundParams struct {
-	ID             int64
-	PaymentID      int64
-	OrderID        int64
-	IdempotencyKey *string
-	Amount         string
-	Currency       string
-	Status         string
-	Reason         string
-	Reference      string
-	FullRefund     bool
-	CreatedBy      string
-	CreatedAt      time.Time
+	ID               int64
+	PaymentID        int64
+	OrderID          int64
+	IdempotencyKey   *string
+	Amount           string
+	Currency         string
+	Status           string
+	Reason           string
+	Reference        string
+	FullRefund       bool
+	ExternalRefundID *string
+	MadeAtProvider   bool
+	CreatedBy        string
+	CreatedAt        time.Time
 }
 
 func (q *Queries) InsertRefund(ctx context.Context, arg InsertRefundParams) error {
@@ -84,6 +88,8 @@ func (q *Queries) InsertRefund(ctx context.Context, arg InsertRefundParams) erro
 		arg.Reason,
 		arg.Reference,
 		arg.FullRefund,
+		arg.ExternalRefundID,
+		arg.MadeAtProvider,
 		arg.CreatedBy,
 		arg.CreatedAt,
 	)
@@ -304,7 +310,7 @@ func (q *Queries) PaymentsOfOrders(ctx context.Context, orderIds []int64) ([]Pay
 }
 
 const refundByID = `-- name: RefundByID :many
-SELECT r.id, r.payment_id, r.order_id, r.idempotency_key, r.amount, r.currency, r.status, r.reason, r.full_refund, r.external_refund_id, r.created_by, r.created_at, r.uuid, r.asked_at, r.reference, r.failure, o.customer_id, o.seller_id
+SELECT r.id, r.payment_id, r.order_id, r.idempotency_key, r.amount, r.currency, r.status, r.reason, r.full_refund, r.external_refund_id, r.created_by, r.created_at, r.uuid, r.asked_at, r.reference, r.failure, r.made_at_provider, o.customer_id, o.seller_id
 FROM refund r JOIN orders o ON o.id = ANY(ARRAY[r.order_id])
 WHERE r.id = $1
 `
@@ -341,6 +347,7 @@ func (q *Queries) RefundByID(ctx context.Context, id int64) ([]RefundByIDRow, er
 			&i.Refund.AskedAt,
 			&i.Refund.Reference,
 			&i.Refund.Failure,
+			&i.Refund.MadeAtProvider,
 			&i.CustomerID,
 			&i.SellerID,
 		); err != nil {
@@ -379,8 +386,8 @@ func (q *Queries) RefundOfExternal(ctx context.Context, externalRefundID string)
 }
 
 const refundsOfOrders = `-- name: RefundsOfOrders :many
-SELECT r.id, r.payment_id, r.order_id, r.idempotency_key, r.amount, r.currency, r.status, r.reason, r.full_refund, r.external_refund_id, r.created_by, r.created_at, r.uuid, r.asked_at, r.reference, r.failure FROM (SELECT unnest($1::bigint[]) AS id) w,
-LATERAL (SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at, reference, failure FROM refund x WHERE x.order_id = w.id ORDER BY x.created_at DESC, x.id DESC) r
+SELECT r.id, r.payment_id, r.order_id, r.idempotency_key, r.amount, r.currency, r.status, r.reason, r.full_refund, r.external_refund_id, r.created_by, r.created_at, r.uuid, r.asked_at, r.reference, r.failure, r.made_at_provider FROM (SELECT unnest($1::bigint[]) AS id) w,
+LATERAL (SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at, reference, failure, made_at_provider FROM refund x WHERE x.order_id = w.id ORDER BY x.created_at DESC, x.id DESC) r
 `
 
 func (q *Queries) RefundsOfOrders(ctx context.Context, orderIds []int64) ([]Refund, error) {
@@ -409,6 +416,7 @@ func (q *Queries) RefundsOfOrders(ctx context.Context, orderIds []int64) ([]Refu
 			&i.AskedAt,
 			&i.Reference,
 			&i.Failure,
+			&i.MadeAtProvider,
 		); err != nil {
 			return nil, err
 		}
@@ -421,7 +429,7 @@ func (q *Queries) RefundsOfOrders(ctx context.Context, orderIds []int64) ([]Refu
 }
 
 const refundsOfPayment = `-- name: RefundsOfPayment :many
-SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at, reference, failure FROM refund WHERE payment_id = $1 ORDER BY created_at DESC, id DESC
+SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at, reference, failure, made_at_provider FROM refund WHERE payment_id = $1 ORDER BY created_at DESC, id DESC
 `
 
 func (q *Queries) RefundsOfPayment(ctx context.Context, paymentID int64) ([]Refund, error) {
@@ -450,6 +458,7 @@ func (q *Queries) RefundsOfPayment(ctx context.Context, paymentID int64) ([]Refu
 			&i.AskedAt,
 			&i.Reference,
 			&i.Failure,
+			&i.MadeAtProvider,
 		); err != nil {
 			return nil, err
 		}

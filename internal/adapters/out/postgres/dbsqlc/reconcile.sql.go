@@ -662,7 +662,7 @@ func (q *Queries) RefundedSince(ctx context.Context, arg RefundedSinceParams) ([
 }
 
 const refundsOfPayments = `-- name: RefundsOfPayments :many
-SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at, reference, failure FROM refund WHERE payment_id = ANY($1::bigint[]) ORDER BY payment_id, created_at DESC, id DESC
+SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at, reference, failure, made_at_provider FROM refund WHERE payment_id = ANY($1::bigint[]) ORDER BY payment_id, created_at DESC, id DESC
 `
 
 func (q *Queries) RefundsOfPayments(ctx context.Context, paymentIds []int64) ([]Refund, error) {
@@ -691,6 +691,7 @@ func (q *Queries) RefundsOfPayments(ctx context.Context, paymentIds []int64) ([]
 			&i.AskedAt,
 			&i.Reference,
 			&i.Failure,
+			&i.MadeAtProvider,
 		); err != nil {
 			return nil, err
 		}

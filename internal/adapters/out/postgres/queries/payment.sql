@@ -54,9 +54,11 @@ SELECT order_id FROM payment WHERE uuid = @uuid;
 SELECT order_id FROM refund WHERE uuid = @uuid;
 
 -- name: InsertRefund :exec
-INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, reason, reference, full_refund, created_by, created_at)
+INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, reason, reference, full_refund,
+                    external_refund_id, made_at_provider, created_by, created_at)
 OVERRIDING SYSTEM VALUE
-VALUES (@id, @payment_id, @order_id, @idempotency_key, (@amount::text)::numeric, @currency, @status, @reason, @reference, @full_refund, @created_by, @created_at);
+VALUES (@id, @payment_id, @order_id, @idempotency_key, (@amount::text)::numeric, @currency, @status, @reason, @reference, @full_refund,
+        @external_refund_id, @made_at_provider, @created_by, @created_at);
 
 -- name: UndecidedPayments :many
 -- The oldest first, and not those of the last minute: their jobs are at work.

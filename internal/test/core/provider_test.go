@@ -1,0 +1,154 @@
+package coretest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
+)
+
+// dashboardRefund returns a report about a refund that somebody made of the charge pi_1 in the
+// provider's dashboard.
+func dashboardRefund(id, amount string, outcome cards.ChargeOutcome) cards.Report {
+	return cards.Report{Result: cards.ChargeResult{
+		Terms: cards.Terms{Amount: money(amount, "RUB")}, Outcome: outcome, ExternalID: id, Charge: "pi_1", Note: "duplicate",
+	}}
+}
+
+// report sends the report as a provider event, and returns the outcome and the mismatch.
+func (f *fixture) report(t testing.TB, r cards.Report) string {
+	t.Helper()
+	message := core.Message{Source: "stripe", ID: f.key(), SentAt: f.now()}
+	outcome, mismatch, err := f.Payments.ApplyProviderEvent(t.Context(), payment.ProviderEvent{Message: message, Report: r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mismatch != nil {
+		return fmt.Sprintf("%s: %s", outcome, mismatch.Detail)
+	}
+	return string(outcome)
+}
+
+// payment returns the only payment of an order.
+func (f *fixture) payment(t testing.TB, o *order.Order) *payment.Payment {
+	t.Helper()
+	payments, err := f.Payments.ListPayments(t.Context(), ann, o.ID)
+	if err != nil || len(payments) != 1 {
+		t.Fatalf("payments: %v, %v", payments, err)
+	}
+	return payments[0]
+}
+
+func TestProviderEvent_AdoptsARefundOfTheDashboard(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	o := paidByCard(t, f)
+	made := dashboardRefund("re_1", "30.00", cards.ChargeSucceeded)
+	caused := f.effects(func() {
+		for range 3 {
+			if got := f.report(t, made); got != "applied" {
+				t.Error(got)
+			}
+		}
+	})
+	want := effects{
+		Events:  []string{"refund.pending", "refund.succeeded"},
+		Audited: []string{fmt.Sprintf("provider AdoptRefund order/%d", o.ID)},
+	}
+	if diff := cmp.Diff(want, caused); diff != "" {
+		t.Errorf("effects (-want +got):\n%s", diff)
+	}
+	p := f.payment(t, o)
+	adopted := &payment.Refund{
+		ID: p.Refunds[0].ID, UUID: p.Refunds[0].UUID, PaymentID: p.ID, OrderID: o.ID, Amount: money("30.00", "RUB"),
+		Status: payment.RefundSucceeded, Reason: "duplicate", ExternalID: "re_1", MadeAtProvider: true,
+		By: core.Operation{Actor: "provider"}, CreatedAt: f.now(),
+	}
+	if diff := cmp.Diff([]*payment.Refund{adopted}, p.Refunds); diff != "" {
+		t.Errorf("refunds (-want +got):\n%s", diff)
+	}
+	wantCode(t, "a refund of more than is left", run(refund("50.01", ""), ann)(t, f, o), core.CodeRefundExceedsPayment)
+}
+
+// The provider's money and ours are the same, whatever is reported in which order.
+func TestProviderEvent_AdoptsRefundsInAnyOrder(t *testing.T) {
+	t.Parallel()
+	pending, made := dashboardRefund("re_1", "80.00", cards.ChargePending), dashboardRefund("re_1", "80.00", cards.ChargeSucceeded)
+	failed, part := dashboardRefund("re_1", "80.00", cards.ChargeRefused), dashboardRefund("re_2", "50.00", cards.ChargeSucceeded)
+	for name, c := range map[string]struct {
+		reports            []cards.Report
+		returned           string
+		status             order.Status
+		events, mismatches int
+	}{
+		"all of it":             {[]cards.Report{made}, "80.00", order.Cancelled, 3, 0},
+		"decided later":         {[]cards.Report{pending, made, pending}, "80.00", order.Cancelled, 3, 0},
+		"failed at once":        {[]cards.Report{failed, pending, made}, "0.00", order.Paid, 2, 0},
+		"failed later":          {[]cards.Report{made, failed, made}, "0.00", order.Cancelled, 4, 0},
+		"a part":                {[]cards.Report{part, part}, "50.00", order.Paid, 2, 0},
+		"more than was paid":    {[]cards.Report{part, made}, "50.00", order.Paid, 2, 1},
+		"failed, and once more": {[]cards.Report{made, failed, part}, "50.00", order.Cancelled, 6, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture()
+			o := paidByCard(t, f)
+			mismatches := 0
+			caused := f.effects(func() {
+				for _, r := range c.reports {
+					if f.report(t, r) != "applied" {
+						mismatches++
+					}
+				}
+			})
+			p := f.payment(t, o)
+			if got := p.Refunded().Decimal(); got != c.returned || f.order(t, o.ID).Status != c.status {
+				t.Errorf("%s refunded of an order that is %s; want %s and %s", got, f.order(t, o.ID).Status, c.returned, c.status)
+			}
+			if len(caused.Events) != c.events || mismatches != c.mismatches {
+				t.Errorf("events %v and %d mismatches; want %d and %d", caused.Events, mismatches, c.events, c.mismatches)
+			}
+		})
+	}
+}
+
+// Our refund waits for the provider while somebody refunds in its dashboard. The provider
+// will refuse ours, so nobody has to ask.
+func TestProviderEvent_RefusesOurRefundThatIsNoLongerPossible(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	o := paidByCard(t, f)
+	mustRun(t, f, refund("50.00", "broken"), root, o)
+	f.advanceClock(time.Second)
+	caused := f.effects(func() { f.report(t, dashboardRefund("re_1", "80.00", cards.ChargeSucceeded)) })
+	if diff := cmp.Diff([]string{"refund.pending", "refund.succeeded", "order.cancelled", "refund.failed"}, caused.Events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	p := f.payment(t, o)
+	ours := p.Refunds[1]
+	if ours.Status != payment.RefundFailed || ours.Failure != "charge_already_refunded" || !p.Refundable().IsZero() {
+		t.Errorf("our refund is %s because of %q, and %s is refundable", ours.Status, ours.Failure, p.Refundable())
+	}
+}
+
+func TestProviderEvent_IgnoresARefundOfAnotherCharge(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	paidByCard(t, f)
+	foreign := dashboardRefund("re_1", "30.00", cards.ChargeSucceeded)
+	foreign.Result.Charge = "pi_2"
+	caused := f.effects(func() {
+		if got := f.report(t, foreign); got != "ignored" {
+			t.Error(got)
+		}
+	})
+	if diff := cmp.Diff(effects{}, caused); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,1 @@
+ALTER TABLE refund DROP COLUMN made_at_provider;
