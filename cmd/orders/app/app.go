@@ -210,5 +210,5 @@ func newGateway(cfg config.Config, m *metrics.Metrics) (cards.Gateway, httpapi.W
 		Key: cfg.StripeKey, URL: cfg.StripeURL, Timeout: gatewayTimeout, Answered: m.ProviderAnswered,
 	})
 	m.Circuit(gateway.CircuitOpen)
-	return gateway, stripe.Webhooks{Secret: cfg.StripeWebhookSecret, Now: time.Now}
+	return gateway, stripe.Webhooks{Secret: cfg.StripeWebhookSecret, Key: cfg.StripeKey, Now: time.Now}
 }

@@ -12,6 +12,8 @@ import (
 // does not concern this service.
 type ProviderEvent struct {
 	Message core.Message
+	// Foreign reports that the event is of another account or mode at the provider.
+	Foreign bool
 	cards.Report
 }
 
@@ -29,6 +31,8 @@ const (
 	EventDuplicate EventOutcome = "duplicate"
 	// EventIgnored: the event concerns no payment or refund in this database.
 	EventIgnored EventOutcome = "ignored"
+	// EventForeign: the event is of another account or mode at the provider.
+	EventForeign EventOutcome = "foreign"
 	// EventRejected: the event differs from the payment or refund, or is forgotten.
 	EventRejected EventOutcome = "rejected"
 )
@@ -40,7 +44,10 @@ const (
 // An event that differs from the payment or refund is not applied, nor is one that the
 // inbox may have forgotten; the mismatch is returned. If the payment or refund is still undecided, a job asks the provider.
 func (s *Service) ApplyProviderEvent(ctx context.Context, event ProviderEvent) (EventOutcome, *Mismatch, error) {
-	if event.IsEmpty() {
+	switch {
+	case event.Foreign:
+		return EventForeign, nil, nil
+	case event.IsEmpty():
 		return EventIgnored, nil, nil
 	}
 	if !cards.IsPlainID(event.Message.ID) {

@@ -24,10 +24,15 @@ func (p *Payment) difference(r cards.ChargeResult) string {
 }
 
 // chargeMismatch returns how a result differs from a payment, or nil. A charge for a
-// different payment also differs.
+// different payment also differs, and so does another one than a decided payment has. Only
+// a late capture may be another charge: all of it is given back.
 func (tx Tx) chargeMismatch(ctx context.Context, p *Payment, result cards.ChargeResult) (*Mismatch, error) {
 	detail := p.difference(result)
-	if detail == "" && result.ExternalID != "" && result.ExternalID != p.Card.ExternalID {
+	another := result.ExternalID != "" && result.ExternalID != p.Card.ExternalID
+	if detail == "" && another && p.Card.ExternalID != "" && (p.Status == Captured || len(p.Refunds) > 0) {
+		detail = fmt.Sprintf("the charge %s here, and %s at the provider", p.Card.ExternalID, result.ExternalID)
+	}
+	if detail == "" && another {
 		other, err := tx.Payments.OfCharge(ctx, result.ExternalID)
 		if err != nil {
 			return nil, err
@@ -45,6 +50,9 @@ func (tx Tx) chargeMismatch(ctx context.Context, p *Payment, result cards.Charge
 // refundMismatch is chargeMismatch for a refund of p.
 func (tx Tx) refundMismatch(ctx context.Context, p *Payment, r *Refund, result cards.ChargeResult) (*Mismatch, error) {
 	detail := r.terms(p).Difference(result)
+	if detail == "" && result.Charge != "" && result.Charge != p.Card.ExternalID {
+		detail = fmt.Sprintf("the charge %s here, and %.80q at the provider", p.Card.ExternalID, result.Charge)
+	}
 	if detail == "" && result.ExternalID != "" && result.ExternalID != r.ExternalID {
 		other, err := tx.Refunds.OfExternal(ctx, result.ExternalID)
 		if err != nil {

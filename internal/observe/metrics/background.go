@@ -136,7 +136,7 @@ type cards struct {
 func newCards(create promauto.Factory) cards {
 	c := cards{
 		webhooks: create.NewCounterVec(prometheus.CounterOpts{
-			Name: "orders_webhooks_total", Help: "Card provider webhooks: applied, duplicate, ignored (not ours), rejected (signed but wrong; the log says why), unsigned (the log says why), too_large, or failed and sent again.",
+			Name: "orders_webhooks_total", Help: "Card provider webhooks: applied, duplicate, ignored (not ours), foreign (another mode or account), rejected (signed but wrong; the log says why), unsigned (the log says why), too_large, or failed and sent again.",
 		}, []string{"outcome"}),
 		calls: create.NewCounterVec(prometheus.CounterOpts{
 			Name: "orders_provider_requests_total", Help: "Attempts to call the card provider: ok, declined or failed.",
@@ -146,7 +146,7 @@ func newCards(create promauto.Factory) cards {
 			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 20},
 		}, []string{"operation"}),
 	}
-	present(c.webhooks, "applied", "duplicate", "ignored", "rejected", "unsigned", "too_large", "failed")
+	present(c.webhooks, "applied", "duplicate", "ignored", "foreign", "rejected", "unsigned", "too_large", "failed")
 	return c
 }
 

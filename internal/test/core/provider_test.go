@@ -152,3 +152,48 @@ func TestProviderEvent_IgnoresARefundOfAnotherCharge(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A captured payment has one charge, for ever. Another one with our key is reported at once.
+func TestProviderEvent_ComparesTheIdOfTheCharge(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	o := paidByCard(t, f)
+	p := f.payment(t, o)
+	terms := cards.Terms{Payment: p.Key(), OrderID: o.ID, Amount: p.Amount}
+	another := cards.Report{Result: cards.ChargeResult{Terms: terms, Outcome: cards.ChargeSucceeded, Received: p.Amount, ExternalID: "pi_2"}}
+	mustRun(t, f, refund("30.00", "broken"), root, o)
+	ours := f.payment(t, o).Refunds[0]
+	elsewhere := cards.Report{Result: cards.ChargeResult{
+		Terms:   cards.Terms{Payment: p.Key(), Refund: ours.Key(), OrderID: o.ID, Amount: ours.Amount},
+		Outcome: cards.ChargeSucceeded, ExternalID: "re_1", Charge: "pi_2",
+	}}
+	caused := f.effects(func() {
+		if got := f.report(t, another); got != "rejected: the charge pi_1 here, and pi_2 at the provider" {
+			t.Error(got)
+		}
+		if got := f.report(t, elsewhere); got != `rejected: the charge pi_1 here, and "pi_2" at the provider` {
+			t.Error(got)
+		}
+	})
+	if diff := cmp.Diff(effects{}, caused); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestProviderEvent_IgnoresForeignEvents(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	paidByCard(t, f)
+	event := payment.ProviderEvent{
+		Message: core.Message{Source: "stripe", ID: "evt_1", SentAt: f.now()}, Foreign: true,
+		Report: dashboardRefund("re_1", "30.00", cards.ChargeSucceeded),
+	}
+	caused := f.effects(func() {
+		if outcome, mismatch, err := f.Payments.ApplyProviderEvent(t.Context(), event); outcome != payment.EventForeign || mismatch != nil || err != nil {
+			t.Errorf("%s, %v, %v", outcome, mismatch, err)
+		}
+	})
+	if diff := cmp.Diff(effects{}, caused); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -101,6 +101,9 @@ func (g *Gateway) intentResult(ctx context.Context, key string, intent *api.Paym
 		return g.cancelIntent(ctx, key, intent, failureOf(string(intent.Status), string(api.PaymentIntentStatusCanceled)))
 	}
 	outcome, known := intentOutcomes[intent.Status]
+	if intent.Livemode != g.live {
+		return cards.ChargeResult{}, fmt.Errorf("stripe: %s is in another mode than the API key", plain(intent.ID))
+	}
 	if !known {
 		return cards.ChargeResult{}, fmt.Errorf("stripe: %s has the unknown status %s", plain(intent.ID), plain(string(intent.Status)))
 	}

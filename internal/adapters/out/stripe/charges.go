@@ -27,7 +27,7 @@ func (g *Gateway) Charges(ctx context.Context, since time.Time) ([]cards.Provide
 			created = append(created, refund.PaymentIntent)
 		}
 	}
-	return ourCharges(created)
+	return g.ourCharges(created)
 }
 
 // Reports implements [cards.Gateway].
@@ -38,7 +38,7 @@ func (g *Gateway) Reports(ctx context.Context, q cards.ReportQuery) ([]cards.Rep
 	}
 	var reports []cards.Report
 	for _, refund := range refunds {
-		if refund.PaymentIntent == nil || !isOurs(refund.PaymentIntent.Metadata) {
+		if !g.isOurs(refund.PaymentIntent) {
 			continue
 		}
 		result, err := refundResult(refund)
@@ -110,11 +110,11 @@ func orNil(text string) *string {
 }
 
 // ourCharges converts intents with our metadata, each once.
-func ourCharges(intents []*api.PaymentIntent) ([]cards.ProviderCharge, error) {
+func (g *Gateway) ourCharges(intents []*api.PaymentIntent) ([]cards.ProviderCharge, error) {
 	var charges []cards.ProviderCharge
 	seen := map[string]bool{}
 	for _, intent := range intents {
-		if seen[intent.ID] || !isOurs(intent.Metadata) {
+		if seen[intent.ID] || !g.isOurs(intent) {
 			continue
 		}
 		seen[intent.ID] = true

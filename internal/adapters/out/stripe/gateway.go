@@ -20,6 +20,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/failsafe-go/failsafe-go"
@@ -70,6 +71,7 @@ type Config struct {
 // Gateway moves money through Stripe. It is safe for concurrent use.
 type Gateway struct {
 	client   *api.Client
+	live     bool
 	policies failsafe.Executor[any]
 	breaker  circuitbreaker.CircuitBreaker[any]
 	answered func(operation, outcome string, took time.Duration)
@@ -95,9 +97,16 @@ func New(cfg Config) *Gateway {
 	breaker := newBreaker()
 	return &Gateway{
 		client:   api.NewClient(cfg.Key, api.WithBackends(backends)),
+		live:     isLive(cfg.Key),
 		policies: policies(breaker, cmp.Or(cfg.Timeout, defaultTimeout)),
 		breaker:  breaker, answered: cfg.Answered,
 	}
+}
+
+// isLive reports whether an API key is one of live mode. All that belongs to the key is in
+// the same mode.
+func isLive(key string) bool {
+	return strings.HasPrefix(key, "sk_live_") || strings.HasPrefix(key, "rk_live_")
 }
 
 // CircuitOpen reports whether the breaker rejects requests without sending them.
@@ -166,9 +175,10 @@ const (
 	metaRefundID  = "refund_id"
 )
 
-// isOurs reports whether metadata marks a charge by this service.
-func isOurs(metadata map[string]string) bool {
-	return metadata[metaPayment] != "" || metadata[metaPaymentID] != ""
+// isOurs reports whether an intent is a charge by this service, in the mode of its key.
+func (g *Gateway) isOurs(intent *api.PaymentIntent) bool {
+	return intent != nil && intent.Livemode == g.live &&
+		(intent.Metadata[metaPayment] != "" || intent.Metadata[metaPaymentID] != "")
 }
 
 // termsOf returns the terms stored by Stripe. The order is 0 if the metadata names

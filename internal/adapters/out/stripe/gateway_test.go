@@ -275,10 +275,40 @@ func TestCharge_RefusesAnAmountThatStripeCannotExpress(t *testing.T) {
 	}
 }
 
+// A refund of somebody else's charge could not be taken back.
+func TestRefund_MovesNoMoneyOfAChargeThatIsNotThePayments(t *testing.T) {
+	t.Parallel()
+	for name, found := range map[string]string{
+		"another payment": strings.ReplaceAll(intent("succeeded", ""), "payment-7", "payment-9"),
+		"another mode":    intent("succeeded", `, "livemode": true`),
+		"another id":      strings.ReplaceAll(intent("succeeded", ""), "pi_1", "pi_2"),
+		"none":            failure("invalid_request_error", "resource_missing", ""),
+	} {
+		status := http.StatusOK
+		if name == "none" {
+			status = http.StatusNotFound
+		}
+		gateway, stub := stubbed(response{status, found, nil})
+		result, err := gateway.Refund(t.Context(), refundOf(t, "pi_1", "5.00"))
+		if err == nil || len(stub.calls) != 1 {
+			t.Errorf("%s: %+v, calls %v; want an error after one call", name, result, stub.calls)
+		}
+	}
+}
+
+func TestCharge_OfAnotherModeIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	gateway, _ := stubbed(response{200, intent("succeeded", `, "livemode": true`), nil})
+	if result, err := gateway.Charge(t.Context(), cardCharge(t, 7, "pm_card_visa")); err == nil {
+		t.Errorf("%+v, want an error", result)
+	}
+}
+
 func TestCharges_LeavesOutChargesThatAreNotOurs(t *testing.T) {
 	t.Parallel()
 	foreign := `{"object": "payment_intent", "id": "pi_2", "status": "succeeded", "amount": 5, "currency": "usd", "metadata": {}}`
-	list := `{"object": "list", "data": [` + foreign + "," + intent("requires_action", "") + `], "has_more": false}`
+	otherMode := intent("succeeded", `, "livemode": true`)
+	list := `{"object": "list", "data": [` + foreign + "," + otherMode + "," + intent("requires_action", "") + `], "has_more": false}`
 	gateway, _ := stubbed(response{200, list, nil})
 	got, err := gateway.Charges(t.Context(), time.Unix(0, 0))
 	want := []cards.ProviderCharge{{
@@ -431,7 +461,7 @@ func TestGateway_SendsRequestsThatStripesAPIDescribes(t *testing.T) {
 	charge := cards.ChargeRequest{
 		Terms: cards.Terms{Payment: "payment-7", OrderID: 3, Amount: money(t, "19.99", "USD")}, PaymentID: 7, Token: "pm_card_visa",
 	}
-	refund := cardRefund(t, 7, 8, "pi_123", "5.00")
+	refund := cardRefund(t, 7, 8, "pi_1", "5.00")
 
 	_, _ = gateway.Charge(t.Context(), charge)
 	_, _ = gateway.Charge(t.Context(), retryOf(charge))
@@ -439,6 +469,8 @@ func TestGateway_SendsRequestsThatStripesAPIDescribes(t *testing.T) {
 	refund.Retry = true
 	_, _ = gateway.Refund(t.Context(), refund)
 	_, _ = gateway.Charges(t.Context(), time.Now().Add(-time.Hour))
+	_, _ = gateway.Refund(t.Context(), cards.RefundRequest{MadeID: "re_1", Terms: refund.Terms})
+	_, _ = gateway.Reports(t.Context(), cards.ReportQuery{Charge: "pi_1", From: time.Unix(0, 0), To: time.Now()})
 
 	got := map[string]bool{}
 	for _, call := range mock.calls {
@@ -452,6 +484,8 @@ func TestGateway_SendsRequestsThatStripesAPIDescribes(t *testing.T) {
 		"POST /v1/payment_intents/ID/cancel": true,
 		"GET /v1/payment_intents/search":     true,
 		"GET /v1/payment_intents":            true,
+		"GET /v1/payment_intents/pi_1":       true,
+		"GET /v1/refunds/re_1":               true,
 		"POST /v1/refunds":                   true,
 		"GET /v1/refunds":                    true,
 	}
@@ -482,6 +516,9 @@ func (m *stripeMock) RoundTrip(r *http.Request) (*http.Response, error) {
 	// The canned intent is declined. One that requires action makes the gateway send
 	// one more kind of request, because it has to cancel that intent.
 	waiting := strings.ReplaceAll(string(body), `"requires_payment_method"`, `"requires_action"`)
+	if strings.HasSuffix(r.URL.Path, "/pi_1") { // the charge that is refunded has to be ours
+		waiting = intent("succeeded", "")
+	}
 	res.Body = io.NopCloser(strings.NewReader(waiting))
 	parts := strings.Split(r.URL.Path, "/")
 	if len(parts) == 5 {

@@ -33,7 +33,25 @@ func (g *Gateway) Refund(ctx context.Context, r cards.RefundRequest) (cards.Char
 			return refundResult(refund)
 		}
 	}
+	if err := g.checkIdentity(ctx, r); err != nil {
+		return cards.ChargeResult{}, err
+	}
 	return g.createRefund(ctx, r, amount)
+}
+
+// checkIdentity returns an error unless Stripe knows the charge as that of the payment: a
+// refund of somebody else's charge could not be taken back.
+func (g *Gateway) checkIdentity(ctx context.Context, r cards.RefundRequest) error {
+	intent, err := call(ctx, g, "look_up_charge", func(ctx context.Context) (*api.PaymentIntent, error) {
+		return g.client.V1PaymentIntents.Retrieve(ctx, r.ExternalID, nil)
+	})
+	switch {
+	case err != nil:
+		return unknownOutcome("look up the charge", err)
+	case intent.ID != r.ExternalID || !g.isOurs(intent) || intent.Metadata[metaPayment] != r.Payment:
+		return fmt.Errorf("stripe: refund: %s is not the charge of payment %d", plain(r.ExternalID), r.PaymentID)
+	}
+	return nil
 }
 
 // findRefund returns the refund with our key, or nil. Unlike the charge search, the

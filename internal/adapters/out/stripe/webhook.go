@@ -28,6 +28,8 @@ type Webhooks struct {
 	// Secret is the endpoint's signing secret. During a rotation Stripe signs with the
 	// old and the new one.
 	Secret string
+	// Key is the API key: events in another mode are foreign.
+	Key string
 	// Now is the clock for the webhook age.
 	Now func() time.Time
 }
@@ -54,17 +56,22 @@ func (w Webhooks) Parse(payload []byte, signatureHeader string) (payment.Provide
 	if !json.Valid(payload) {
 		return payment.ProviderEvent{}, errors.New("stripe: webhook: the payload is no JSON")
 	}
-	parsed, err := parseEvent(payload, signed.at)
+	parsed, err := w.parseEvent(payload, signed.at)
 	if err != nil {
 		return payment.ProviderEvent{}, fmt.Errorf("%w: %w", payment.ErrUnreadableEvent, err)
 	}
 	return parsed, nil
 }
 
-func parseEvent(payload []byte, signedAt time.Time) (payment.ProviderEvent, error) {
-	e := event{Created: signedAt.Unix()}
+func (w Webhooks) parseEvent(payload []byte, signedAt time.Time) (payment.ProviderEvent, error) {
+	e := event{Created: signedAt.Unix(), Livemode: isLive(w.Key)}
 	if err := json.Unmarshal(payload, &e); err != nil {
 		return payment.ProviderEvent{}, fmt.Errorf("stripe: webhook: %w", err)
+	}
+	if e.Account != "" || e.Livemode != isLive(w.Key) {
+		foreign := e.idOnly()
+		foreign.Foreign = true
+		return foreign, nil
 	}
 	return e.toCore()
 }
@@ -98,7 +105,11 @@ type event struct {
 	Object  string `json:"object"`
 	Type    string `json:"type"`
 	Created int64  `json:"created"`
-	Data    struct {
+	// Livemode is the mode of the objects, and Account the connected account that they
+	// belong to, empty for the account of our key.
+	Livemode bool   `json:"livemode"`
+	Account  string `json:"account"`
+	Data     struct {
 		Object json.RawMessage `json:"object"`
 	} `json:"data"`
 }

@@ -110,6 +110,34 @@ func TestParse_MapsTheEventsOfStripe(t *testing.T) {
 	}
 }
 
+// A test event, and one of a connected account, may name anything.
+func TestParse_TellsForeignEvents(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for name, c := range map[string]struct {
+		key, more string
+		foreign   bool
+	}{
+		"live mode":                   {"sk_live_1", `"livemode": true`, false},
+		"a restricted key":            {"rk_live_1", `"livemode": true`, false},
+		"test mode":                   {"sk_test_1", `"livemode": false`, false},
+		"a test event in live mode":   {"sk_live_1", `"livemode": false`, true},
+		"a live event in test mode":   {"sk_test_1", `"livemode": true`, true},
+		"an event of another account": {"sk_live_1", `"livemode": true, "account": "acct_1"`, true},
+	} {
+		payload := []byte(`{"id": "evt_1", "created": 1509753600, "type": "payment_intent.succeeded", ` + c.more + `, "data": {"object": ` + ourIntent + `}}`)
+		parser := stripe.Webhooks{Secret: "whsec_1", Key: c.key, Now: func() time.Time { return now }}
+		got, err := parser.Parse(payload, fakestripe.Sign("whsec_1", payload, now))
+		want := aboutCharge(t, cards.ChargeSucceeded, "")
+		if c.foreign {
+			want = payment.ProviderEvent{Message: eventMessage, Foreign: true}
+		}
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: err = %v, event (-want +got):\n%s", name, err, diff)
+		}
+	}
+}
+
 // delivery is a webhook as it is received.
 type delivery struct {
 	secret  string // that the receiver knows
