@@ -62,6 +62,7 @@ var areas = map[string][]string{
 var httpRooms = map[string][]string{
 	"wire":       {},
 	"cardnumber": {},
+	"cors":       {},
 	"docs":       {},
 	"etag":       {},
 	"reference":  {},

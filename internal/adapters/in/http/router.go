@@ -8,6 +8,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"example.com/orders/internal/adapters/in/http/contract"
+	"example.com/orders/internal/adapters/in/http/cors"
 	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
@@ -73,7 +74,7 @@ func checkRoutes(spec *contract.Contract, routes []route, public []publicRoute) 
 // document.
 func (a *api) router(routes []route, public []publicRoute) http.Handler {
 	r := chi.NewRouter()
-	r.Use(a.instrumented, allowOrigins(a.CORSOrigins, routes))
+	r.Use(a.instrumented, cors.Allow(a.CORSOrigins, methodsOf(routes)))
 	r.NotFound(a.notFound)
 	r.MethodNotAllowed(a.methodNotAllowed(r))
 	for _, rt := range routes {

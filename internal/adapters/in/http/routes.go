@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"net/http"
 	"slices"
 
 	"example.com/orders/internal/core"
@@ -123,4 +124,15 @@ func (a *api) publicRoutes() []publicRoute {
 		{"GET", "/docs", "getDocs", a.getDocs},
 		{"GET", "/docs/{asset}", "getDocsAsset", a.getDocs},
 	}
+}
+
+// methodsOf returns the methods of the routes, and HEAD.
+func methodsOf(routes []route) []string {
+	methods := []string{http.MethodHead}
+	for _, rt := range routes {
+		if !slices.Contains(methods, rt.method) {
+			methods = append(methods, rt.method)
+		}
+	}
+	return methods
 }

@@ -1,4 +1,5 @@
-package httpapi
+// Package cors says which pages may call the API.
+package cors
 
 import (
 	"net/http"
@@ -32,16 +33,16 @@ var tracingHeaders = []string{
 // webhooks is the path prefix that no page calls.
 const webhooks = "/webhooks/"
 
-// allowOrigins returns the middleware that lets pages with these origins call the API
-// and read every response (CORS). With no origins it is a no-op. Browsers refuse all
+// Allow returns the middleware that lets pages with these origins call the API by these
+// methods, and read every response. With no origins it is a no-op. Browsers refuse all
 // other pages.
-func allowOrigins(origins []string, routes []route) func(http.Handler) http.Handler {
+func Allow(origins, methods []string) func(http.Handler) http.Handler {
 	if len(origins) == 0 { // the library would take this for every origin
 		return func(next http.Handler) http.Handler { return next }
 	}
 	handler := cors.New(cors.Options{
 		AllowedOrigins: origins,
-		AllowedMethods: methodsOf(routes),
+		AllowedMethods: methods,
 		AllowedHeaders: slices.Concat(
 			[]string{"Authorization", "Content-Type", "Idempotency-Key", "If-Match",
 				"If-None-Match", "X-Request-Id"}, tracingHeaders),
@@ -63,15 +64,4 @@ func allowOrigins(origins []string, routes []route) func(http.Handler) http.Hand
 			shared.ServeHTTP(w, r)
 		})
 	}
-}
-
-// methodsOf returns the methods of the routes, and HEAD.
-func methodsOf(routes []route) []string {
-	methods := []string{http.MethodHead}
-	for _, rt := range routes {
-		if !slices.Contains(methods, rt.method) {
-			methods = append(methods, rt.method)
-		}
-	}
-	return methods
 }
