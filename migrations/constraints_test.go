@@ -24,6 +24,8 @@ var validRows = []string{
 		OVERRIDING SYSTEM VALUE VALUES (1, 1, 'key', 1, 'RUB', 'card', 'captured', 'ann', 'stripe', 'pi_1', 'pm_card')`,
 	`INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, full_refund, external_refund_id, reference, created_by)
 		OVERRIDING SYSTEM VALUE VALUES (1, 1, 1, 'key', 1, 'RUB', 'succeeded', true, 're_1', 'A-1', 'ann')`,
+	`INSERT INTO dispute (external_id, payment_id, order_id, amount, currency, reason, status, created_at)
+		VALUES ('dp_1', 1, 1, 1, 'RUB', 'general', 'won', now())`,
 	`INSERT INTO balance VALUES ('ann', 'RUB', 1, 1)`,
 	`INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, position, reference, created_by, idempotency_key, created_at)
 		OVERRIDING SYSTEM VALUE VALUES (1, 'credit', 'world', 'customer/ann', 1, 'RUB', 'ann', 1, 1, 'A-1', 'bank', 'key', now())`,
@@ -70,17 +72,22 @@ var violations = map[string]string{
 	"payment_uuid_key":                         second("payment", `{"id": 9, "idempotency_key": "other", "status": "failed", "external_payment_id": "pi_2"}`),
 	"refund_external_refund_id_key":            second("refund", `{"id": 9, "uuid": `+otherUUID+`, "idempotency_key": "other", "reference": ""}`),
 	"refund_uuid_key":                          second("refund", `{"id": 9, "idempotency_key": "other", "external_refund_id": "re_2", "reference": ""}`),
-	"payment_check":                            `UPDATE payment SET card_token = NULL`,
-	"payment_check1":                           `UPDATE payment SET provider = NULL`,
-	"payment_provider_check":                   `UPDATE payment SET provider = 'other'`,
-	"payment_method_check":                     `UPDATE payment SET method = 'cash', card_token = NULL, provider = NULL`,
-	"payment_status_check":                     `UPDATE payment SET status = 'lost'`,
-	"refund_status_check":                      `UPDATE refund SET status = 'lost'`,
+	"dispute_pkey":                             second("dispute", `{}`),
+	"dispute_status_check":                     `UPDATE dispute SET status = 'settled'`,
+	"ledger_entry_transaction": `INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, reference, created_at)
+		OVERRIDING SYSTEM VALUE SELECT 8 + n, 'dispute', 'disputes', 'provider', n, 'RUB', 'txn_1', now() FROM generate_series(1, 2) n`,
+	"payment_check":          `UPDATE payment SET card_token = NULL`,
+	"payment_check1":         `UPDATE payment SET provider = NULL`,
+	"payment_provider_check": `UPDATE payment SET provider = 'other'`,
+	"payment_method_check":   `UPDATE payment SET method = 'cash', card_token = NULL, provider = NULL`,
+	"payment_status_check":   `UPDATE payment SET status = 'lost'`,
+	"refund_status_check":    `UPDATE refund SET status = 'lost'`,
 
 	// Money is never negative, and both sides of an entry differ.
 	"balance_amount_check":             `UPDATE balance SET amount = -1`,
 	"payment_amount_check":             `UPDATE payment SET amount = 0`,
 	"refund_amount_check":              `UPDATE refund SET amount = 0`,
+	"dispute_amount_check":             `UPDATE dispute SET amount = 0`,
 	"ledger_entry_amount_check":        `UPDATE ledger_entry SET amount = 0`,
 	"ledger_entry_balance_after_check": `UPDATE ledger_entry SET balance_after = -1`,
 	"ledger_entry_check":               `UPDATE ledger_entry SET debit = credit`,
@@ -110,6 +117,7 @@ var violations = map[string]string{
 	"payment_currency_check":      `UPDATE payment SET currency = 'RU'`,
 	"product_currency_check":      `UPDATE product SET currency = 'R1B'`,
 	"refund_currency_check":       `UPDATE refund SET currency = 'RUB '`,
+	"dispute_currency_check":      `UPDATE dispute SET currency = 'rub'`,
 
 	// Stock is never negative, and no unit is reserved twice.
 	"product_on_hand_check":          `UPDATE product SET on_hand = -1, reserved = -1`,
@@ -133,6 +141,8 @@ var violations = map[string]string{
 	"reservation_extension_order_id_fkey": second("reservation_extension", `{"order_id": 9}`),
 	"payment_order_id_fkey":               `UPDATE payment SET order_id = 9`,
 	"refund_order_id_fkey":                `UPDATE refund SET order_id = 9`,
+	"dispute_order_id_fkey":               `UPDATE dispute SET order_id = 9`,
+	"dispute_payment_id_fkey":             `UPDATE dispute SET payment_id = 9`,
 	"refund_payment_id_fkey":              `UPDATE refund SET payment_id = 9`,
 	"ledger_entry_payment_id_fkey":        `UPDATE ledger_entry SET payment_id = 9`,
 	"ledger_entry_refund_id_fkey":         `UPDATE ledger_entry SET refund_id = 9`,

@@ -11,6 +11,7 @@ const (
 	CodeStockReserved            Code = "stock_reserved"
 	CodeReservationExpired       Code = "reservation_expired"
 	CodeRefundExceedsPayment     Code = "refund_exceeds_payment"
+	CodePaymentDisputed          Code = "payment_disputed"
 	CodePreconditionFailed       Code = "precondition_failed"
 	CodePreconditionRequired     Code = "precondition_required"
 	CodeUnknownSKU               Code = "unknown_sku"

@@ -83,6 +83,7 @@ const (
 	NotFound                 Code = "not_found"
 	OutOfStock               Code = "out_of_stock"
 	OutcomeUnknown           Code = "outcome_unknown"
+	PaymentDisputed          Code = "payment_disputed"
 	PaymentMethodUnavailable Code = "payment_method_unavailable"
 	PreconditionFailed       Code = "precondition_failed"
 	PreconditionRequired     Code = "precondition_required"

@@ -29,7 +29,7 @@ BEGIN
 		IF pg_has_role(granted, table_owner, 'MEMBER') THEN -- the owner's privileges would be revoked
 			RAISE EXCEPTION '% owns the tables, or can become their owner', granted;
 		END IF;
-		EXECUTE format('REVOKE ALL ON audit_log, balance, customer_profile, idempotency_record, incarnation,
+		EXECUTE format('REVOKE ALL ON audit_log, balance, customer_profile, dispute, idempotency_record, incarnation,
 			ledger_entry, message_memory, order_item, orders, outbox, payment, processed_message, product, reconciliation,
 			refund, relay_lease, reservation_extension, schema_migrations, stock_adjustment FROM %s', granted);
 		EXECUTE format('REVOKE ALL ON SEQUENCE ledger_entry_id_seq, orders_id_seq, payment_id_seq, product_id_seq,
@@ -69,6 +69,7 @@ DO $$ BEGIN
 	GRANT SELECT, INSERT ON audit_log TO orders_service;
 	GRANT SELECT, INSERT, UPDATE (amount, position, changed_at) ON balance TO orders_service;
 	GRANT SELECT, INSERT, DELETE, UPDATE (full_name, email, phone, updated_at) ON customer_profile TO orders_service;
+	GRANT SELECT, INSERT, UPDATE (amount, currency, reason, status, due_by) ON dispute TO orders_service;
 	GRANT SELECT, INSERT, DELETE, UPDATE (expires_at) ON idempotency_record TO orders_service; -- locked before DELETE
 	GRANT SELECT, UPDATE (id, database) ON incarnation TO orders_service;
 	GRANT SELECT, INSERT ON ledger_entry TO orders_service;
@@ -105,7 +106,7 @@ DO $$ BEGIN
 	IF to_regrole('orders_operator') IS NULL THEN
 		RETURN;
 	END IF;
-	GRANT SELECT ON balance, ledger_entry, order_item, orders, payment, product, refund TO orders_operator;
+	GRANT SELECT ON balance, dispute, ledger_entry, order_item, orders, payment, product, refund TO orders_operator;
 	GRANT SELECT, UPDATE (finalized_at, max_attempts, scheduled_at, state) ON river.river_job TO orders_operator;
 	GRANT INSERT ON audit_log TO orders_operator;
 END $$;

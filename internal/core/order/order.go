@@ -28,6 +28,9 @@ type Order struct {
 	CreatedBy core.Operation
 	// Cancellation is nil unless the order is cancelled.
 	Cancellation *Cancellation
+	// Disputed reports that a bank disputes the payment, or has taken the money back. Only
+	// Orders.Lock loads it.
+	Disputed bool
 	// Version counts the changes, from 1.
 	Version   int
 	CreatedAt time.Time

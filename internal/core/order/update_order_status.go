@@ -11,10 +11,22 @@ type UpdateOrderStatus struct {
 	OrderID int64
 	// Status is Fulfilling, Shipped or Delivered.
 	Status Status
+	// DespiteDispute says that the seller delivers although the payment is disputed.
+	DespiteDispute bool
+}
+
+// refuseDisputed refuses to begin the delivery of an order whose money the customer's bank
+// takes back, unless the seller knows.
+func (cmd UpdateOrderStatus) refuseDisputed(o *Order) error {
+	if cmd.Status != Fulfilling || !o.Disputed || cmd.DespiteDispute {
+		return nil
+	}
+	return core.Refuse(core.CodePaymentDisputed,
+		"the customer's bank disputes the payment, or has taken it back; send despite_dispute to deliver nevertheless")
 }
 
 // UpdateOrderStatus changes the status of an order that belongs to the seller.
-// Refusals: not_found, forbidden_resource, invalid_order_state.
+// Refusals: not_found, forbidden_resource, payment_disputed, invalid_order_state.
 func (s *Service) UpdateOrderStatus(ctx context.Context, actor core.Actor, cmd UpdateOrderStatus) (*Order, error) {
 	grant := deliverGrant(actor)
 	var o *Order
@@ -24,6 +36,9 @@ func (s *Service) UpdateOrderStatus(ctx context.Context, actor core.Actor, cmd U
 			return core.RefusalOf(err, "order")
 		}
 		if _, err := grant.Authorise(o.Owners()); err != nil {
+			return err
+		}
+		if err := cmd.refuseDisputed(o); err != nil {
 			return err
 		}
 		previous := o.Status

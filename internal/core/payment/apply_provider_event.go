@@ -1,8 +1,10 @@
 package payment
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment/cards"
@@ -78,10 +80,12 @@ func (s *Service) ApplyProviderEvent(ctx context.Context, event ProviderEvent) (
 	return outcome, mismatch, err
 }
 
-// ApplyReports applies reports that the provider lists, as if it had sent them. It skips
-// those about payments unknown to this database, and returns those that differ.
+// ApplyReports applies reports that the provider lists, as if it had sent them: first about
+// refunds that have failed, which make room for others. It skips those about payments
+// unknown to this database, and returns those that differ.
 func (s *Service) ApplyReports(ctx context.Context, reports []cards.Report) (found []Mismatch, err error) {
-	for _, report := range reports {
+	failedFirst := func(a, b cards.Report) int { return cmp.Compare(b.Result.Outcome, a.Result.Outcome) }
+	for _, report := range slices.SortedStableFunc(slices.Values(reports), failedFirst) {
 		var mismatch *Mismatch
 		failed := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
 			mismatch, err = tx.applyReport(ctx, report)
@@ -97,9 +101,13 @@ func (s *Service) ApplyReports(ctx context.Context, reports []cards.Report) (fou
 	return found, err
 }
 
-// applyReport applies a report to the payment or refund that it names. On a mismatch it
+// applyReport applies a report to the payment, refund or dispute that it names, for
+// provider events and for reconciliation. On a mismatch it
 // adds the intent to ask the provider.
 func (tx Tx) applyReport(ctx context.Context, report cards.Report) (*Mismatch, error) {
+	if report.Dispute != nil {
+		return tx.applyDispute(ctx, *report.Dispute)
+	}
 	result := report.Result
 	if result.Refund != "" {
 		op, r, err := tx.lockByRefundKey(ctx, result.Refund)

@@ -19,8 +19,8 @@ type CancelOrder struct {
 // cancelled the order, it only returns the order and true (AUTH-19, second line of
 // defence).
 //
-// Refusals: not_found, forbidden_resource, invalid_order_state, validation_failed (a
-// balance above the maximum), idempotency_key_reused.
+// Refusals: not_found, forbidden_resource, invalid_order_state, payment_disputed,
+// validation_failed (a balance above the maximum), idempotency_key_reused.
 func (s *Service) CancelOrder(ctx context.Context, actor core.Actor, cmd CancelOrder) (*order.Order, bool, error) {
 	cancellation := order.Cancellation{By: core.Operation{Actor: actor.Subject, Key: cmd.Key}, Reason: cmd.Reason}
 	var o *order.Order
@@ -62,6 +62,9 @@ func (tx Tx) refundInFull(ctx context.Context, op *OrderPayments, cancellation o
 	p := op.captured()
 	if p == nil || p.Refundable().IsZero() {
 		return nil, nil
+	}
+	if err := p.refuseDisputed(); err != nil {
+		return nil, err
 	}
 	r, e, err := op.refund(p, p.Refundable(), core.Operation{Actor: cancellation.By.Actor}, tx.Now)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // The event types for payments, refunds and balances.
@@ -14,6 +15,10 @@ const (
 	// EventPaymentCapturedLate informs operators that a failed payment was captured and
 	// is given back.
 	EventPaymentCapturedLate core.EventType = "payment.captured_late"
+	// A dispute is opened, and perhaps opened once more; and it is won or lost.
+	EventPaymentDisputed    core.EventType = "payment.disputed"
+	EventPaymentDisputeWon  core.EventType = "payment.dispute_won"
+	EventPaymentDisputeLost core.EventType = "payment.dispute_lost"
 
 	EventRefundPending   core.EventType = "refund.pending"
 	EventRefundSucceeded core.EventType = "refund.succeeded"
@@ -28,6 +33,7 @@ const (
 // EventTypes lists all event types in this package.
 var EventTypes = []core.EventType{
 	EventPaymentProcessing, EventPaymentCaptured, EventPaymentFailed, EventPaymentCapturedLate,
+	EventPaymentDisputed, EventPaymentDisputeWon, EventPaymentDisputeLost,
 	EventRefundPending, EventRefundSucceeded, EventRefundFailed,
 	EventBalanceCredit, EventBalanceCharge, EventBalancePayment, EventBalanceRefund,
 }
@@ -53,13 +59,18 @@ type EventData struct {
 	Status    Status
 	Amount    core.Money
 	Refunded  core.Money
+	// Dispute is nil unless the event is about one.
+	Dispute *cards.Dispute
 }
 
 // Event returns an event about the payment.
-func (p *Payment) Event(eventType core.EventType) core.Event {
+func (p *Payment) Event(eventType core.EventType) core.Event { return p.disputeEvent(eventType, nil) }
+
+// disputeEvent returns an event about a dispute of the payment.
+func (p *Payment) disputeEvent(eventType core.EventType, d *cards.Dispute) core.Event {
 	return core.Event{Type: eventType, Aggregate: paymentResource(p.ID), Data: EventData{
 		PaymentID: p.ID, OrderID: p.OrderID, Method: p.Method, Status: p.Status,
-		Amount: p.Amount, Refunded: p.Refunded(),
+		Amount: p.Amount, Refunded: p.Refunded(), Dispute: d,
 	}}
 }
 

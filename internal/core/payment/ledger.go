@@ -17,6 +17,10 @@ const (
 	ProviderAccount Account = "provider"
 	// UnappliedAccount holds money captured for failed payments until it is refunded.
 	UnappliedAccount Account = "unapplied"
+	// DisputesAccount holds money that banks have withdrawn for disputes.
+	DisputesAccount Account = "disputes"
+	// DisputeFeesAccount holds the fees for disputes.
+	DisputeFeesAccount Account = "dispute_fees"
 )
 
 func customerAccount(id string) Account { return Account("customer/" + id) }
@@ -33,6 +37,9 @@ const (
 	EntryCharge  EntryKind = "charge"
 	EntryPayment EntryKind = "payment"
 	EntryRefund  EntryKind = "refund"
+
+	EntryDispute    EntryKind = "dispute"
+	EntryDisputeFee EntryKind = "dispute_fee"
 )
 
 // LedgerEntry is a row of double entry: Amount moves from the account Debit to the
@@ -54,7 +61,8 @@ type LedgerEntry struct {
 	// PaymentID and RefundID are the reason for the entry, zero if there is none.
 	PaymentID int64
 	RefundID  int64
-	// Description and Reference come from the caller and may be empty.
+	// Description and Reference come from the caller and may be empty. The reference of
+	// disputed funds is the id of the provider's transaction.
 	Description string
 	Reference   string
 	By          core.Operation

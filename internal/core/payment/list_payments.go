@@ -32,9 +32,11 @@ func (s *Service) ListPayments(ctx context.Context, actor core.Actor, orderID in
 
 // Search selects payments of all orders. Empty fields do not restrict it.
 type Search struct {
-	Status  Status
-	Method  Method
-	Created core.Period
+	Status Status
+	Method Method
+	// Disputed selects payments with an open dispute.
+	Disputed bool
+	Created  core.Period
 }
 
 // SearchPayments returns a page of payments, newest first, and the position after it,
@@ -53,6 +55,9 @@ func (s *Service) SearchPayments(
 			return err
 		}
 		metadata := core.Metadata{}.With("status", string(search.Status)).With("method", string(search.Method))
+		if search.Disputed {
+			metadata = metadata.With("disputed", "true")
+		}
 		return core.AuditRead(ctx, tx.AuditLog, actor, access, "SearchPayments",
 			"payments", metadata.WithPeriod(search.Created))
 	})

@@ -41,6 +41,8 @@ type Payment struct {
 	Amount  core.Money
 	Status  Status
 	Refunds []*Refund
+	// Disputes are those of the charge.
+	Disputes cards.Disputes
 	// Card is set only for card payments.
 	Card Card
 	// By is the operation that requested the payment.
@@ -64,6 +66,10 @@ func (p *Payment) Clone() *Payment {
 	for i, r := range c.Refunds {
 		c.Refunds[i] = r.Clone()
 	}
+	c.Disputes = slices.Clone(p.Disputes)
+	for i, d := range c.Disputes {
+		c.Disputes[i] = new(*d)
+	}
 	return &c
 }
 
@@ -79,12 +85,19 @@ type Card struct {
 	Failure string
 }
 
-// Refundable returns the amount that can still be refunded.
+// Refundable returns the amount that can still be refunded. The bank has already returned
+// the amount of a lost dispute.
 func (p *Payment) Refundable() core.Money {
-	return rest(p.Amount, p.Refunded())
+	amount := rest(p.Amount, p.Refunded())
+	for _, d := range p.Disputes {
+		if d.Status == cards.DisputeLost {
+			amount = rest(amount, d.Amount)
+		}
+	}
+	return amount
 }
 
-// rest returns a − b, or zero if b is more. For a moment, refunds exceed a payment: those
+// rest returns a − b, or zero if b is more or in another currency. For a moment, refunds exceed a payment: those
 // that wait for the provider, and those that people made there.
 func rest(a, b core.Money) core.Money {
 	if left, err := a.Sub(b); err == nil {

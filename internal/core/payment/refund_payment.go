@@ -42,7 +42,7 @@ func (cmd RefundPayment) Validate() error {
 // Refusals: not_found, forbidden_resource, validation_failed (no amount, a zero amount,
 // a different currency, an amount that the card provider cannot return, or a balance
 // above the maximum), reference_taken, invalid_order_state (no captured payment, or
-// already shipped), refund_exceeds_payment, idempotency_key_reused.
+// already shipped), payment_disputed, refund_exceeds_payment, idempotency_key_reused.
 func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd RefundPayment) (*Refund, bool, error) {
 	if err := cmd.Validate(); err != nil {
 		return nil, false, err
@@ -101,6 +101,9 @@ func (op *OrderPayments) refundable(actor core.Actor, cmd RefundPayment) (*Payme
 	p := op.captured()
 	if p == nil {
 		return nil, amount, core.Refuse(core.CodeInvalidOrderState, "the order has no captured payment")
+	}
+	if err := p.refuseDisputed(); err != nil {
+		return nil, amount, err
 	}
 	if !op.Order.Status.BeforeShipping() && !actor.Has(core.Admin) {
 		return nil, amount, core.Refuse(core.CodeInvalidOrderState,

@@ -27,6 +27,7 @@ type Tx struct {
 	OrderPayments OrderPaymentsStore
 	Payments      Payments
 	Refunds       Refunds
+	Disputes      Disputes
 	Balances      Balances
 	Ledger        Ledger
 	Intents       Intents
@@ -86,6 +87,12 @@ type Refunds interface {
 	OfExternal(ctx context.Context, externalID string) (int64, error)
 }
 
+// Disputes stores the disputes of payments.
+type Disputes interface {
+	// Save inserts a new dispute or updates an existing one.
+	Save(ctx context.Context, p *Payment, d *cards.Dispute) error
+}
+
 // Balances stores customers' balances.
 type Balances interface {
 	// Lock locks and loads a balance that is about to change. The balance is new if it
@@ -121,6 +128,8 @@ type LockedBalance struct {
 type Ledger interface {
 	// Append inserts an entry.
 	Append(ctx context.Context, e *LedgerEntry) error
+	// HasReference reports whether there is an entry about a transaction of the provider.
+	HasReference(ctx context.Context, kind EntryKind, reference string) (bool, error)
 	// List returns entries, newest first, one more than the page limit. The page begins
 	// within the period; see [core.Period.Start].
 	List(ctx context.Context, f EntryFilter, page core.Page) ([]*LedgerEntry, error)

@@ -197,3 +197,125 @@ func TestProviderEvent_IgnoresForeignEvents(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// dispute returns a report about a dispute of the charge pi_1, with the money that it has
+// moved: "-80.00" was withdrawn, "+80.00" came back, and each withdrawal cost 15.00.
+func dispute(id string, status cards.DisputeStatus, moved ...string) cards.Report {
+	report := &cards.DisputeReport{Charge: "pi_1", Dispute: cards.Dispute{
+		ID: id, Amount: money("80.00", "RUB"), Reason: "fraudulent", Status: status,
+		DueBy: time.Date(2026, time.March, 10, 0, 0, 0, 0, time.UTC), CreatedAt: time.Date(2026, time.March, 2, 0, 0, 0, 0, time.UTC),
+	}}
+	for _, m := range moved {
+		funds := cards.DisputedFunds{ExternalID: "txn_" + id + m, Amount: money(m[1:], "RUB"), Returned: m[0] == '+'}
+		report.Funds = append(report.Funds, funds)
+		if !funds.Returned {
+			fee := funds
+			fee.Amount, fee.Fee = money("15.00", "RUB"), true
+			report.Funds = append(report.Funds, fee)
+		}
+	}
+	return cards.Report{Dispute: report}
+}
+
+// disputedFunds returns the ledger entries about disputes, as accounts and amount.
+func (f *fixture) disputedFunds() (found []string) {
+	for _, e := range f.Store.Entries() {
+		if e.Kind == payment.EntryDispute || e.Kind == payment.EntryDisputeFee {
+			found = append(found, fmt.Sprintf("%s>%s %s", e.Debit, e.Credit, e.Amount.Decimal()))
+		}
+	}
+	return found
+}
+
+// A dispute ends in the same books and events whatever the order of its reports.
+func TestProviderEvent_RecordsADisputeInAnyOrder(t *testing.T) {
+	t.Parallel()
+	opened := dispute("dp_1", cards.DisputeNeedsResponse)
+	withdrawn := dispute("dp_1", cards.DisputeNeedsResponse, "-80.00")
+	answered := dispute("dp_1", cards.DisputeUnderReview, "-80.00")
+	won := dispute("dp_1", cards.DisputeWon, "-80.00", "+80.00")
+	lost := dispute("dp_1", cards.DisputeLost, "-80.00")
+	asked, closed := dispute("dp_1", cards.InquiryNeedsResponse), dispute("dp_1", cards.InquiryClosed)
+	for name, c := range map[string]struct {
+		reports []cards.Report
+		status  cards.DisputeStatus
+		events  []string
+		entries []string
+	}{
+		"opened":            {[]cards.Report{opened, opened}, cards.DisputeNeedsResponse, []string{"payment.disputed"}, nil},
+		"won":               {[]cards.Report{opened, withdrawn, answered, won}, cards.DisputeWon, []string{"payment.disputed", "payment.dispute_won"}, []string{"disputes>provider 80.00", "dispute_fees>provider 15.00", "provider>disputes 80.00"}},
+		"won, backwards":    {[]cards.Report{won, answered, withdrawn, opened, won}, cards.DisputeWon, []string{"payment.disputed", "payment.dispute_won"}, []string{"disputes>provider 80.00", "dispute_fees>provider 15.00", "provider>disputes 80.00"}},
+		"lost":              {[]cards.Report{withdrawn, lost, opened, lost}, cards.DisputeLost, []string{"payment.disputed", "payment.dispute_lost"}, []string{"disputes>provider 80.00", "dispute_fees>provider 15.00"}},
+		"an inquiry":        {[]cards.Report{asked, closed, asked}, cards.InquiryClosed, []string{"payment.disputed", "payment.dispute_won"}, nil},
+		"escalated":         {[]cards.Report{asked, withdrawn, lost}, cards.DisputeLost, []string{"payment.disputed", "payment.dispute_lost"}, []string{"disputes>provider 80.00", "dispute_fees>provider 15.00"}},
+		"closed, and again": {[]cards.Report{asked, closed, withdrawn, lost}, cards.DisputeLost, []string{"payment.disputed", "payment.dispute_won", "payment.disputed", "payment.dispute_lost"}, []string{"disputes>provider 80.00", "dispute_fees>provider 15.00"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture()
+			o := paidByCard(t, f)
+			caused := f.effects(func() {
+				for _, r := range c.reports {
+					if got := f.report(t, r); got != "applied" {
+						t.Error(got)
+					}
+				}
+			})
+			if diff := cmp.Diff(c.events, caused.Events); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+			if d := f.payment(t, o).Disputes.Shown(); d.Status != c.status || d.ID != "dp_1" {
+				t.Errorf("the dispute %s is %s, want %s", d.ID, d.Status, c.status)
+			}
+			if diff := cmp.Diff(c.entries, f.disputedFunds()); diff != "" {
+				t.Errorf("ledger entries (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDispute_StopsRefundsAndDelivery(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		report                      cards.Report
+		refund, cancel, deliver, ok core.Code
+	}{
+		"open": {dispute("dp_1", cards.DisputeUnderReview), core.CodePaymentDisputed, core.CodePaymentDisputed, core.CodePaymentDisputed, ""},
+		"an inquiry": {
+			dispute("dp_1", cards.InquiryNeedsResponse), core.CodePaymentDisputed, core.CodePaymentDisputed, core.CodePaymentDisputed, "",
+		},
+		"won":  {dispute("dp_1", cards.DisputeWon), "", core.CodeInvalidOrderState, core.CodeInvalidOrderState, core.CodeInvalidOrderState},
+		"lost": {dispute("dp_1", cards.DisputeLost), core.CodeRefundExceedsPayment, "", core.CodePaymentDisputed, core.CodeInvalidOrderState},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture()
+			o := paidByCard(t, f)
+			f.report(t, c.report)
+			wantCode(t, "a refund", run(refund("80.00", ""), root)(t, f, o), c.refund)
+			wantCode(t, "a cancellation", run(cancel(""), ann)(t, f, o), c.cancel)
+			wantCode(t, "the delivery", run(updateStatus(order.Fulfilling), shop)(t, f, o), c.deliver)
+			knowing := order.UpdateOrderStatus{OrderID: o.ID, Status: order.Fulfilling, DespiteDispute: true}
+			_, err := f.Orders.UpdateOrderStatus(t.Context(), shop, knowing)
+			wantCode(t, "the delivery despite the dispute", err, c.ok)
+		})
+	}
+}
+
+// A bank has returned a part already, so that no more than the rest can be refunded.
+func TestDispute_CountsAgainstTheRefundableAmountWhenLost(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	o := paidByCard(t, f)
+	lost := dispute("dp_1", cards.DisputeLost, "-50.00")
+	lost.Dispute.Amount = money("50.00", "RUB")
+	f.report(t, lost)
+	second := dispute("dp_2", cards.DisputeLost)
+	second.Dispute.Amount = money("10.00", "RUB")
+	f.report(t, second)
+	wantCode(t, "a refund of more", run(refund("20.01", ""), root)(t, f, o), core.CodeRefundExceedsPayment)
+	wantCode(t, "a refund of the rest", run(refund("20.00", ""), root)(t, f, o), "")
+	if got := f.order(t, o.ID).Status; got != order.Cancelled {
+		t.Errorf("the order is %s, and no money is left", got)
+	}
+}

@@ -167,6 +167,13 @@ type Payment struct {
 	Failure  *string
 	Refunded Money
 	Refunds  []Refund
+	Dispute  *Dispute
+}
+
+// Dispute is a dispute of a payment.
+type Dispute struct {
+	ID, Amount, Currency, Reason, Status string
+	DueBy                                *string `json:"due_by"`
 }
 
 // Reason returns why the payment failed, or "".

@@ -8,6 +8,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -62,6 +63,15 @@ func (s *Store) Audit() audit.Store { return portStore[audit.Tx]{s, (*tx).auditT
 // Events returns the outbox, in the order in which it was written.
 func (s *Store) Events() []core.Event { return slices.Clone(s.committed.Load().events) }
 
+// Entries returns the ledger entries, the oldest first.
+func (s *Store) Entries() (found []payment.LedgerEntry) {
+	entries := s.committed.Load().entries
+	for _, id := range slices.Sorted(maps.Keys(entries)) {
+		found = append(found, *entries[id])
+	}
+	return found
+}
+
 // AuditEntries returns the audit log, the oldest entry first.
 func (s *Store) AuditEntries() []core.AuditEntry { return slices.Clone(s.committed.Load().audit) }
 
@@ -103,7 +113,7 @@ func (t *tx) orderTx() order.Tx {
 
 func (t *tx) paymentTx() payment.Tx {
 	return payment.Tx{
-		Tx: t.orderTx(), OrderPayments: orderPayments{t}, Payments: payments{t}, Refunds: refunds{t},
+		Tx: t.orderTx(), OrderPayments: orderPayments{t}, Payments: payments{t}, Refunds: refunds{t}, Disputes: disputes{t},
 		Balances: balances{t}, Ledger: ledger{t}, Intents: intents{},
 	}
 }

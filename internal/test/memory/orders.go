@@ -8,6 +8,7 @@ import (
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // admits reports whether a lock may be taken.
@@ -142,10 +143,16 @@ func (t orders) Get(_ context.Context, id int64) (*order.Order, error) {
 // Lock returns an order that the grant covers.
 func (t orders) Lock(ctx context.Context, id int64, g core.Grant) (*order.Order, error) {
 	o, err := t.Get(ctx, id)
-	if err == nil && !t.store.admits(g, o.Owners()) {
+	if err != nil {
+		return nil, err
+	}
+	if !t.store.admits(g, o.Owners()) {
 		return nil, core.ErrNotGranted
 	}
-	return o, err
+	o.Disputed = has(t.disputes, func(d *dispute) bool {
+		return d.orderID == id && (d.Status.IsOpen() || d.Status == cards.DisputeLost)
+	})
+	return o, nil
 }
 
 // List returns a page of orders and one more, newest first.
@@ -174,7 +181,7 @@ func (t orders) Save(_ context.Context, o *order.Order) error {
 		return duplicate("order of one operation or reference")
 	}
 	stored := o.Clone()
-	stored.New = false
+	stored.New, stored.Disputed = false, false
 	stored.ReservedUntil, stored.CreatedAt, stored.UpdatedAt = stamp(o.ReservedUntil), stamp(o.CreatedAt), stamp(o.UpdatedAt)
 	t.orders[o.ID] = stored
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // orderPayments implements [payment.OrderPaymentsStore].
@@ -18,6 +19,7 @@ func (t orderPayments) Lock(ctx context.Context, orderID int64, g core.Grant) (*
 	if err != nil {
 		return nil, err
 	}
+	o.Disputed = false // only a lock of the order alone loads it
 	return &payment.OrderPayments{
 		Order: o, Stock: t.stockOf(o),
 		Payments: t.paymentsOf(orderID), Balance: t.balance(o.CustomerID, o.Total.Currency()),
@@ -63,7 +65,7 @@ func (t payments) Get(_ context.Context, id int64) (*payment.Payment, core.Owner
 	if err != nil {
 		return nil, core.Owners{}, err
 	}
-	p.Refunds = t.refundsOf(id)
+	p.Refunds, p.Disputes = t.refundsOf(id), t.disputesOf(id)
 	return p, t.orders[p.OrderID].Owners(), nil
 }
 
@@ -75,7 +77,8 @@ func (t payments) Of(_ context.Context, orderID int64) ([]*payment.Payment, erro
 // Search returns a page of the payments that the search selects and one more, newest first.
 func (t payments) Search(_ context.Context, f payment.Search, page core.Page) ([]*payment.Payment, error) {
 	selected := func(p *payment.Payment) bool {
-		return (f.Status == "" || f.Status == p.Status) && (f.Method == "" || f.Method == p.Method) && f.Created.Includes(p.CreatedAt)
+		disputed := slices.ContainsFunc(t.disputesOf(p.ID), func(d *cards.Dispute) bool { return d.Status.IsOpen() })
+		return (disputed || !f.Disputed) && (f.Status == "" || f.Status == p.Status) && (f.Method == "" || f.Method == p.Method) && f.Created.Includes(p.CreatedAt)
 	}
 	return t.paymentsPage(selected, page), nil
 }
@@ -92,7 +95,7 @@ func (t payments) Save(_ context.Context, p *payment.Payment) error {
 		return duplicate("payment of one operation, order or charge")
 	}
 	stored := copyOf(p)
-	stored.UUID, stored.New, stored.Refunds = uuidOf(p.ID), false, nil
+	stored.UUID, stored.New, stored.Refunds, stored.Disputes = uuidOf(p.ID), false, nil, nil
 	stored.CreatedAt, stored.Card.AskedAt = stamp(p.CreatedAt), stamp(p.Card.AskedAt)
 	t.payments[p.ID] = stored
 	return nil
@@ -117,8 +120,32 @@ func (t *tx) paymentsPage(selected func(*payment.Payment) bool, page core.Page) 
 	at := func(p *payment.Payment) core.Position { return core.Position{CreatedAt: p.CreatedAt, ID: p.ID} }
 	found := list(t.payments, selected, at, page)
 	for _, p := range found {
-		p.Refunds = t.refundsOf(p.ID)
+		p.Refunds, p.Disputes = t.refundsOf(p.ID), t.disputesOf(p.ID)
 	}
+	return found
+}
+
+// disputes implements [payment.Disputes].
+type disputes struct{ *tx }
+
+// Save inserts or updates a dispute.
+func (t disputes) Save(_ context.Context, p *payment.Payment, d *cards.Dispute) error {
+	stored := &dispute{*d, p.ID, p.OrderID}
+	stored.DueBy, stored.CreatedAt = stamp(d.DueBy), stamp(d.CreatedAt)
+	t.disputes[d.ID] = stored
+	return nil
+}
+
+// disputesOf returns the disputes of a payment, newest first.
+func (t *tx) disputesOf(paymentID int64) (found []*cards.Dispute) {
+	for _, d := range t.disputes {
+		if d.paymentID == paymentID {
+			found = append(found, copyOf(&d.Dispute))
+		}
+	}
+	slices.SortFunc(found, func(a, b *cards.Dispute) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
+	})
 	return found
 }
 
@@ -240,6 +267,11 @@ func (t ledger) Append(_ context.Context, e *payment.LedgerEntry) error {
 	stored.CreatedAt = stamp(e.CreatedAt)
 	t.entries[e.ID] = stored
 	return nil
+}
+
+// HasReference reports whether there is an entry about a transaction of the provider.
+func (t ledger) HasReference(_ context.Context, kind payment.EntryKind, reference string) (bool, error) {
+	return has(t.entries, func(e *payment.LedgerEntry) bool { return e.Kind == kind && e.Reference == reference }), nil
 }
 
 // List returns a page of the entries that the filter selects and one more, newest first.

@@ -12,6 +12,7 @@ import (
 	"example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 	"example.com/orders/kit/guard"
 )
 
@@ -24,6 +25,7 @@ type state struct {
 	extensions map[extension]bool
 	payments   map[int64]*payment.Payment
 	refunds    map[int64]*payment.Refund
+	disputes   map[string]*dispute
 	balances   map[balanceKey]*payment.Balance
 	entries    map[int64]*payment.LedgerEntry
 	profiles   map[string]*customer.Profile
@@ -42,6 +44,12 @@ type extension struct {
 // message identifies a message that has been processed.
 type message struct{ source, id string }
 
+// dispute is a dispute of a payment.
+type dispute struct {
+	cards.Dispute
+	paymentID, orderID int64
+}
+
 type balanceKey struct {
 	customerID string
 	currency   core.Currency
@@ -50,7 +58,7 @@ type balanceKey struct {
 func (s *state) copy() *state {
 	return &state{
 		products: copyMap(s.products), adjusted: copyMap(s.adjusted), orders: copyMap(s.orders),
-		extensions: copyMap(s.extensions), payments: copyMap(s.payments), refunds: copyMap(s.refunds),
+		extensions: copyMap(s.extensions), payments: copyMap(s.payments), refunds: copyMap(s.refunds), disputes: copyMap(s.disputes),
 		balances: copyMap(s.balances), entries: copyMap(s.entries), profiles: copyMap(s.profiles),
 		records: copyMap(s.records), messages: copyMap(s.messages),
 		// A clipped slice is copied by append, so the original does not change.

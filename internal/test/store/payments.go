@@ -9,6 +9,7 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 var paymentCases = []storeCase{
@@ -21,6 +22,8 @@ var paymentCases = []storeCase{
 	{"a payment and a refund are found by their UUIDs", paymentByUUID},
 	{"what can change about a payment and a refund is updated", updatedPayment},
 	{"an operation makes one refund", oneRefundOfAnOperation},
+	{"a payment shows its disputes, and an open one is searched", disputedPayment},
+	{"a transaction of the provider has one entry of each kind", entryOfTransaction},
 	{"an order that is locked again shows the refund of its transaction", ownRefund},
 }
 
@@ -244,4 +247,73 @@ func oneRefundOfAReference(t *testing.T, s Stores) {
 	s.save(t, o, p, referring(21, "root", "ticket-1"), referring(22, "sber-42", "ticket-1"),
 		referring(23, "root", ""), referring(24, "root", ""), referring(25, "root", "ticket-2"))
 	s.refuses(t, "a second refund with one reference", referring(26, "root", "ticket-1"))
+}
+
+func disputedPayment(t *testing.T, s Stores) {
+	p, other := newPayment(11, 1, "key-1"), newPayment(12, 2, "key-2")
+	s.save(t, newOrder(1, "key-3"), newOrder(2, "key-4"), p, other)
+	older := &cards.Dispute{ID: "dp_1", Amount: rub("10.05"), Reason: "general", Status: cards.InquiryNeedsResponse, CreatedAt: minute(1)}
+	newer := &cards.Dispute{ID: "dp_2", Amount: rub("3998.50"), Reason: "fraudulent", Status: cards.DisputeNeedsResponse, DueBy: minute(9), CreatedAt: minute(2)}
+	save := func(d *cards.Dispute) {
+		s.inTx(t, func(ctx context.Context, tx payment.Tx) error { return tx.Disputes.Save(ctx, p, d) })
+	}
+	disputed := payment.Search{Disputed: true, Status: payment.Captured}
+	check := func(orderDisputed bool, found ...*payment.Payment) {
+		t.Helper()
+		equal(t, "payments", s.payments(t, 1), []*payment.Payment{p})
+		s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
+			searched, err := tx.Payments.Search(ctx, disputed, core.Page{Limit: 5})
+			if err != nil {
+				return err
+			}
+			equal(t, "disputed payments", searched, found)
+			op, err := tx.OrderPayments.LockByPayment(ctx, 11)
+			if err != nil {
+				return err
+			}
+			equal(t, "locked payments", op.Payments, []*payment.Payment{p})
+			o, err := tx.Orders.Lock(ctx, 1, core.GrantEverybody)
+			equal(t, "whether the order is disputed", o.Disputed, orderDisputed)
+			return err
+		})
+	}
+	check(false)
+	save(older)
+	save(newer)
+	p.Disputes = []*cards.Dispute{newer, older}
+	check(true, p)
+	older.Status, newer.Status, newer.Amount, newer.DueBy = cards.InquiryClosed, cards.DisputeLost, rub("5.00"), minute(10)
+	save(older)
+	save(newer)
+	check(true) // the money is gone
+	newer.Status = cards.DisputeWon
+	save(newer)
+	check(false)
+}
+
+func entryOfTransaction(t *testing.T, s Stores) {
+	e := &payment.LedgerEntry{
+		ID: 31, Kind: payment.EntryDispute, Debit: payment.DisputesAccount, Credit: payment.ProviderAccount,
+		Amount: rub("10.05"), PaymentID: 11, Reference: "txn_1", CreatedAt: minute(1),
+	}
+	fee := *e
+	fee.ID, fee.Kind, fee.Debit = 32, payment.EntryDisputeFee, payment.DisputeFeesAccount
+	appends := func(e payment.LedgerEntry) error {
+		return s.Payments.InTx(t.Context(), func(ctx context.Context, tx payment.Tx) error { return tx.Ledger.Append(ctx, &e) })
+	}
+	s.save(t, newOrder(1, "key-1"), newPayment(11, 1, "key-2"))
+	if err := appends(*e); err != nil {
+		t.Fatal(err)
+	}
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
+		recorded, err := tx.Ledger.HasReference(ctx, payment.EntryDispute, "txn_1")
+		other, _ := tx.Ledger.HasReference(ctx, payment.EntryDisputeFee, "txn_1")
+		equal(t, "recorded entries", []bool{recorded, other}, []bool{true, false})
+		return err
+	})
+	again := *e
+	again.ID = 33
+	if first, second := appends(fee), appends(again); first != nil || second == nil {
+		t.Errorf("the entry about the fee: %v; a second one about the amount: %v", first, second)
+	}
 }

@@ -380,7 +380,7 @@ export interface paths {
         put?: never;
         /**
          * Refund the payment of an order
-         * @description The request says how much: `amount`, or `full` for everything that is still refundable. Customers can refund until the order ships, administrators at any time. If nothing remains refundable before the order ships, the order is cancelled. A refund to a card is `pending` first, and its amount must be one that cards take: a multiple of 0.01 where the currency has three decimals. Send a `reference`, such as the number of the ticket, with a refund in part: no key stops one that is requested again under a new key.
+         * @description The request says how much: `amount`, or `full` for everything that is still refundable. Customers can refund until the order ships, administrators at any time. If nothing remains refundable before the order ships, the order is cancelled. A refund to a card is `pending` first, and is refused while a bank disputes the payment. Its amount must be one that cards take: a multiple of 0.01 where the currency has three decimals. Send a `reference`, such as the number of the ticket, with a refund in part: no key stops one that is requested again under a new key.
          */
         post: operations["refundPayment"];
         delete?: never;
@@ -467,7 +467,7 @@ export interface paths {
         };
         /**
          * List the payments of all orders
-         * @description Newest first, with their refunds. To find payments that wait for the card provider, filter by the status `processing` and a `created_to` that has passed.
+         * @description Newest first, with their refunds. To find payments that wait for the card provider, filter by the status `processing` and a `created_to` that has passed. To find those with an open dispute, send `disputed=true`.
          */
         get: operations["searchPayments"];
         put?: never;
@@ -602,7 +602,7 @@ export interface paths {
         put?: never;
         /**
          * Receive a Stripe webhook
-         * @description For Stripe only. The `Stripe-Signature` header must sign the body, and its time must be within five minutes of the service's. Each event takes effect once, by its id; events may arrive in any order. An event that differs from our payment in amount, currency or order has no effect: the service asks Stripe for the outcome. A signed event that can never take effect is acknowledged with 200, too, because Stripe would send it again for days; the service logs and counts it. The response is 404 if card payments are not enabled, and 503 while too many webhooks are being read.
+         * @description For Stripe only. The `Stripe-Signature` header must sign the body, and its time must be within five minutes of the service's. Each event takes effect once, by its id; events may arrive in any order. An event that differs from our payment in amount, currency or order has no effect: the service asks Stripe for the outcome. Events in another mode than the API key, or of a connected account, are ignored. Choose these event types for the endpoint: `charge.dispute.closed`, `charge.dispute.created`, `charge.dispute.funds_reinstated`, `charge.dispute.funds_withdrawn`, `charge.dispute.updated`, `payment_intent.canceled`, `payment_intent.succeeded`, `refund.created`, `refund.failed` and `refund.updated`. A signed event that can never take effect is acknowledged with 200, too, because Stripe would send it again for days; the service logs and counts it. The response is 404 if card payments are not enabled, and 503 while too many webhooks are being read.
          */
         post: operations["takeStripeWebhook"];
         delete?: never;
@@ -721,6 +721,25 @@ export interface components {
         Currency: string;
         /** @description An opaque position in a list. It stays valid while entries are added. */
         Cursor: string;
+        /** @description The demand of the customer's bank to take the money of a card payment back. Evidence is submitted at the card provider. */
+        Dispute: {
+            amount: components["schemas"]["Amount"];
+            currency: components["schemas"]["Currency"];
+            /** @description When the provider needs the answer, if it says so. */
+            due_by: components["schemas"]["Timestamp"] | null;
+            /** @description The provider's ID of the dispute. */
+            id: string;
+            /** @description The provider's code for the reason that the customer gave, for example `fraudulent`. */
+            reason: string;
+            status: components["schemas"]["DisputeStatus"];
+        };
+        /**
+         * @description Send `true` for payments with an open dispute.
+         * @enum {string}
+         */
+        DisputedFilter: "true";
+        /** @description The step of a dispute, in the card provider's words. `warning_…` is an inquiry: the bank asks, and has taken no money. `warning_closed`, `prevented`, `won` and `lost` are final. */
+        DisputeStatus: "warning_needs_response" | "warning_under_review" | "warning_closed" | "needs_response" | "under_review" | "prevented" | "won" | "lost" | (string & {});
         /** @description An e-mail address. */
         Email: string;
         /** @description An asterisk, or entity tags in double quotes with commas between them (RFC 9110). */
@@ -836,6 +855,8 @@ export interface components {
         Payment: {
             amount: components["schemas"]["Money"];
             created_at: components["schemas"]["Timestamp"];
+            /** @description A dispute that is open, or else the latest one. Null if there was none. */
+            dispute: components["schemas"]["Dispute"] | null;
             failure: components["schemas"]["PaymentFailure"] | null;
             id: components["schemas"]["ResourceID"];
             method: components["schemas"]["PaymentMethod"];
@@ -873,6 +894,8 @@ export interface components {
         PaymentWithRefunds: {
             amount: components["schemas"]["Money"];
             created_at: components["schemas"]["Timestamp"];
+            /** @description A dispute that is open, or else the latest one. Null if there was none. */
+            dispute: components["schemas"]["Dispute"] | null;
             failure: components["schemas"]["PaymentFailure"] | null;
             id: components["schemas"]["ResourceID"];
             method: components["schemas"]["PaymentMethod"];
@@ -906,7 +929,7 @@ export interface components {
             type: string;
         };
         /** @description The stable code of the problem. Branch on this. */
-        ProblemCode: "malformed_request" | "idempotency_key_required" | "idempotency_key_invalid" | "unauthenticated" | "insufficient_funds" | "forbidden_role" | "forbidden_resource" | "not_found" | "method_not_allowed" | "body_too_large" | "unsupported_media_type" | "reference_taken" | "idempotency_key_reused" | "idempotency_key_spent" | "idempotency_in_progress" | "invalid_order_state" | "reservation_limit" | "unpaid_orders_limit" | "out_of_stock" | "stock_reserved" | "reservation_expired" | "refund_exceeds_payment" | "precondition_failed" | "precondition_required" | "validation_failed" | "unknown_sku" | "mixed_currencies" | "mixed_sellers" | "payment_method_unavailable" | "rate_limited" | "internal" | "unavailable" | "outcome_unknown" | (string & {});
+        ProblemCode: "malformed_request" | "idempotency_key_required" | "idempotency_key_invalid" | "unauthenticated" | "insufficient_funds" | "forbidden_role" | "forbidden_resource" | "not_found" | "method_not_allowed" | "body_too_large" | "unsupported_media_type" | "reference_taken" | "idempotency_key_reused" | "idempotency_key_spent" | "idempotency_in_progress" | "invalid_order_state" | "reservation_limit" | "unpaid_orders_limit" | "out_of_stock" | "stock_reserved" | "reservation_expired" | "refund_exceeds_payment" | "payment_disputed" | "precondition_failed" | "precondition_required" | "validation_failed" | "unknown_sku" | "mixed_currencies" | "mixed_sellers" | "payment_method_unavailable" | "rate_limited" | "internal" | "unavailable" | "outcome_unknown" | (string & {});
         /** @description A product of a seller. `available` is `on_hand` minus `reserved`. */
         Product: {
             available: components["schemas"]["Stock"];
@@ -1023,6 +1046,8 @@ export interface components {
         };
         /** @description The new status of the order. */
         UpdateOrderStatusRequest: {
+            /** @description Whether to deliver although the customer's bank disputes the payment, or has taken the money back. Without it, the step to `fulfilling` is then refused as `payment_disputed`. */
+            despite_dispute?: boolean;
             status: components["schemas"]["FulfilmentStatus"];
         };
         /** @description A Stripe event, as Stripe documents it. */
@@ -1281,6 +1306,8 @@ export interface components {
          * @example sber-42
          */
         CustomerInPath: components["schemas"]["SubjectID"];
+        /** @description Return only payments that a bank disputes and has not decided about. */
+        DisputedFilter: components["schemas"]["DisputedFilter"];
         /** @description The `ETag` of the product that you have seen, or a list of them. The request is refused with 412 `precondition_failed` unless the product has one of them. `*` requires only that the product exists, which is not enough to replace its stock. A tag that a compressing proxy has weakened (`W/"3"`) or extended (`"3-gzip"`) counts as `"3"`. */
         IfMatchHeader: components["schemas"]["EntityTags"];
         /** @description Identifies the operation. Use one key for one operation: make it before the first attempt (a random UUID works well) and keep it through all retries. A new key is a new operation. 1–255 visible ASCII characters without `" , ; \`. A key in double quotes is the same key. */
@@ -2075,7 +2102,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthenticated"];
-            /** @description The order cannot be cancelled in its current state, or the Idempotency-Key is in use. */
+            /** @description The order cannot be cancelled in its current state, its payment is disputed, or the Idempotency-Key is in use. */
             409: {
                 headers: {
                     "Idempotency-Expires": components["headers"]["Refusal-Idempotency-Expires"];
@@ -2212,7 +2239,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthenticated"];
-            /** @description The payment cannot be refunded, the amount exceeds the refundable amount, the reference is taken, or the Idempotency-Key is in use. */
+            /** @description The payment cannot be refunded or is disputed, the amount exceeds the refundable amount, the reference is taken, or the Idempotency-Key is in use. */
             409: {
                 headers: {
                     "Idempotency-Expires": components["headers"]["Refusal-Idempotency-Expires"];
@@ -2352,7 +2379,7 @@ export interface operations {
              *     - 400: the request could not be read.
              *     - 403: the caller's roles do not permit this operation, or the resource belongs to somebody else.
              *     - 404: the resource does not exist.
-             *     - 409: the order cannot change from its current status to this one.
+             *     - 409: the order cannot change from its current status to this one, or its payment is disputed.
              *     - 413: the body is too large.
              *     - 415: the Content-Type is not `application/json`.
              *     - 422: the request is invalid; `errors` names the members and parameters.
@@ -2378,6 +2405,8 @@ export interface operations {
                 created_to?: components["parameters"]["CreatedTo"];
                 /** @description The `next_cursor` of the previous page. */
                 cursor?: components["parameters"]["PageCursor"];
+                /** @description Return only payments that a bank disputes and has not decided about. */
+                disputed?: components["parameters"]["DisputedFilter"];
                 /** @description The maximum number of entries on a page. */
                 limit?: components["parameters"]["PageLimit"];
                 /** @description Return only payments by this method. */

@@ -17,6 +17,11 @@ const (
 	ConfirmCardPaymentMethodCard ConfirmCardPaymentMethod = "card"
 )
 
+// Defines values for DisputedFilter.
+const (
+	DisputedFilterTrue DisputedFilter = "true"
+)
+
 // Defines values for FulfilmentStatus.
 const (
 	FulfilmentStatusDelivered  FulfilmentStatus = "delivered"
@@ -219,6 +224,33 @@ type Currency = string
 // Cursor An opaque position in a list. It stays valid while entries are added.
 type Cursor = string
 
+// Dispute The demand of the customer's bank to take the money of a card payment back. Evidence is submitted at the card provider.
+type Dispute struct {
+	// Amount A decimal number without sign or exponent, with at most as many decimals as the currency has.
+	Amount Amount `json:"amount"`
+
+	// Currency An ISO 4217 currency code.
+	Currency Currency `json:"currency"`
+
+	// DueBy When the provider needs the answer, if it says so.
+	DueBy Timestamp `json:"due_by"`
+
+	// ID The provider's ID of the dispute.
+	ID string `json:"id"`
+
+	// Reason The provider's code for the reason that the customer gave, for example `fraudulent`.
+	Reason string `json:"reason"`
+
+	// Status The step of a dispute, in the card provider's words. `warning_…` is an inquiry: the bank asks, and has taken no money. `warning_closed`, `prevented`, `won` and `lost` are final.
+	Status DisputeStatus `json:"status"`
+}
+
+// DisputeStatus The step of a dispute, in the card provider's words. `warning_…` is an inquiry: the bank asks, and has taken no money. `warning_closed`, `prevented`, `won` and `lost` are final.
+type DisputeStatus = string
+
+// DisputedFilter Send `true` for payments with an open dispute.
+type DisputedFilter string
+
 // Email An e-mail address.
 type Email = string
 
@@ -393,8 +425,11 @@ type Payment struct {
 	Amount Money `json:"amount"`
 
 	// CreatedAt An RFC 3339 timestamp in UTC.
-	CreatedAt Timestamp      `json:"created_at"`
-	Failure   PaymentFailure `json:"failure"`
+	CreatedAt Timestamp `json:"created_at"`
+
+	// Dispute A dispute that is open, or else the latest one. Null if there was none.
+	Dispute Dispute        `json:"dispute"`
+	Failure PaymentFailure `json:"failure"`
 
 	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 	ID ResourceID `json:"id"`
@@ -446,8 +481,11 @@ type PaymentWithRefunds struct {
 	Amount Money `json:"amount"`
 
 	// CreatedAt An RFC 3339 timestamp in UTC.
-	CreatedAt Timestamp      `json:"created_at"`
-	Failure   PaymentFailure `json:"failure"`
+	CreatedAt Timestamp `json:"created_at"`
+
+	// Dispute A dispute that is open, or else the latest one. Null if there was none.
+	Dispute Dispute        `json:"dispute"`
+	Failure PaymentFailure `json:"failure"`
 
 	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 	ID ResourceID `json:"id"`
@@ -684,6 +722,9 @@ type UpdateCustomerProfileRequest struct {
 
 // UpdateOrderStatusRequest The new status of the order.
 type UpdateOrderStatusRequest struct {
+	// DespiteDispute Whether to deliver although the customer's bank disputes the payment, or has taken the money back. Without it, the step to `fulfilling` is then refused as `payment_disputed`.
+	DespiteDispute bool `json:"despite_dispute,omitempty,omitzero"`
+
 	// Status A status that sellers and administrators can set.
 	Status FulfilmentStatus `json:"status"`
 }

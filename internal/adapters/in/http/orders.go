@@ -60,7 +60,9 @@ func decodeUpdateOrderStatus(r *request) (order.UpdateOrderStatus, error) {
 		return order.UpdateOrderStatus{}, err
 	}
 	in, err := bodyOf[wire.UpdateOrderStatusRequest](r)
-	return order.UpdateOrderStatus{OrderID: id, Status: order.Status(in.Status)}, err
+	return order.UpdateOrderStatus{
+		OrderID: id, Status: order.Status(in.Status), DespiteDispute: valueOf(in.DespiteDispute),
+	}, err
 }
 
 func showOrder(o *order.Order) *success {

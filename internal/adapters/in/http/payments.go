@@ -6,6 +6,7 @@ import (
 	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 func decodeConfirmPayment(r *request) (payment.ConfirmPayment, error) {
@@ -46,8 +47,10 @@ func decodePaymentSearch(r *request) (search payment.Search, err error) {
 	var invalidStatus, invalidMethod error
 	search.Status, invalidStatus = oneOf(r, "status", payment.Processing, payment.Captured, payment.Failed)
 	search.Method, invalidMethod = oneOf(r, "method", payment.FromBalance, payment.ByCard)
+	disputed, invalidDisputed := oneOf(r, "disputed", "true")
+	search.Disputed = disputed != ""
 	_, search.Created, err = decodeSearch(r)
-	return search, problem.Join(invalidStatus, invalidMethod, err)
+	return search, problem.Join(invalidStatus, invalidMethod, invalidDisputed, err)
 }
 
 func showPaymentPage(found []*payment.Payment, next *string) any {
@@ -73,8 +76,22 @@ func paymentOut(p *payment.Payment) wire.Payment {
 	return wire.Payment{
 		ID: p.ID, OrderID: p.OrderID, Method: wire.PaymentMethod(p.Method),
 		Amount: moneyOut(p.Amount), Refunded: moneyOut(p.Refunded()), Status: wire.PaymentStatus(p.Status),
-		Failure: (*wire.PaymentFailure)(orNull(p.Card.Failure)), CreatedAt: p.CreatedAt,
+		Failure: (*wire.PaymentFailure)(orNull(p.Card.Failure)), Dispute: disputeOut(p.Disputes.Shown()), CreatedAt: p.CreatedAt,
 	}
+}
+
+func disputeOut(d *cards.Dispute) *wire.Dispute {
+	if d == nil {
+		return nil
+	}
+	out := &wire.Dispute{
+		ID: d.ID, Amount: d.Amount.Decimal(), Currency: string(d.Amount.Currency()), Reason: d.Reason,
+		Status: wire.DisputeStatus(d.Status),
+	}
+	if !d.DueBy.IsZero() {
+		out.DueBy = &d.DueBy
+	}
+	return out
 }
 
 func refundOut(r *payment.Refund) wire.Refund {
@@ -96,7 +113,7 @@ func paymentWithRefundsOut(p *payment.Payment) wire.PaymentWithRefunds {
 	out := paymentOut(p)
 	return wire.PaymentWithRefunds{
 		ID: out.ID, OrderID: out.OrderID, Method: out.Method,
-		Amount: out.Amount, Refunded: out.Refunded, Status: out.Status, Failure: out.Failure,
+		Amount: out.Amount, Refunded: out.Refunded, Status: out.Status, Failure: out.Failure, Dispute: out.Dispute,
 		CreatedAt: out.CreatedAt, Refunds: convertAll(p.Refunds, refundOut),
 	}
 }

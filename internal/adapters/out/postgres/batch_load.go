@@ -212,14 +212,16 @@ func (b *batch) balancesToLock(l loads) []pgtx.Read {
 func (b *batch) paymentsToShow(l loads) []pgtx.Read {
 	ids := slices.Compact(slices.Sorted(slices.Values(l.ids)))
 	var rows []dbsqlc.Payment
+	var disputes []dbsqlc.Dispute
 	return []pgtx.Read{
 		pgtx.Into(&rows, (*queries).PaymentsOfOrders, ids),
+		pgtx.Into(&disputes, (*queries).DisputesOfOrders, ids),
 		func(ctx context.Context, q *queries) error {
 			refunds, err := q.RefundsOfOrders(ctx, ids)
 			if err != nil {
 				return err
 			}
-			found, err := paymentsOf(rows, refunds)
+			found, err := paymentsOf(rows, refunds, disputes)
 			for _, p := range found {
 				b.payments[p.OrderID] = append(b.payments[p.OrderID], p)
 			}

@@ -18,7 +18,7 @@ func ExecuteIn(ctx context.Context, sql string) error {
 func TestPaymentsOf_LeavesOutARefundOfAnother(t *testing.T) {
 	t.Parallel()
 	refunds := []dbsqlc.Refund{{ID: 1, PaymentID: 7, Currency: "RUB"}, {ID: 2, PaymentID: 8, Currency: "RUB"}}
-	found, err := paymentsOf([]dbsqlc.Payment{{ID: 7, Currency: "RUB"}}, refunds)
+	found, err := paymentsOf([]dbsqlc.Payment{{ID: 7, Currency: "RUB"}}, refunds, nil)
 	if err != nil || len(found) != 1 || len(found[0].Refunds) != 1 || found[0].Refunds[0].ID != 1 {
 		t.Errorf("%+v, %v; want the payment with its refund", found, err)
 	}

@@ -28,6 +28,12 @@ func (e appendedEntry) join(b *batch) {
 	}
 }
 
+// HasReference reports whether there is an entry about a transaction of the provider.
+func (s ledger) HasReference(ctx context.Context, kind payment.EntryKind, reference string) (bool, error) {
+	id, err := firstID(ctx, s.tx, (*queries).EntryOfTransaction, dbsqlc.EntryOfTransactionParams{Reference: reference, Kind: string(kind)})
+	return id != 0, err
+}
+
 // List returns a page plus one more entry, newest first.
 func (s ledger) List(ctx context.Context, f payment.EntryFilter, page core.Page) ([]*payment.LedgerEntry, error) {
 	by := dbsqlc.ListLedgerEntriesParams{

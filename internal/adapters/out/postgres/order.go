@@ -37,8 +37,13 @@ func (s orders) Get(ctx context.Context, id int64) (*order.Order, error) {
 
 // Lock locks and loads an order that the grant covers.
 func (s orders) Lock(ctx context.Context, id int64, g core.Grant) (*order.Order, error) {
-	o, _, err := s.tx.lockOrder(ctx, id, g, false)
-	return o, err
+	var disputed []bool
+	o, _, err := s.tx.lockOrder(ctx, id, g, false, pgtx.Into(&disputed, (*queries).OrderDisputed, id))
+	if err != nil {
+		return nil, err
+	}
+	o.Disputed = disputed[0]
+	return o, nil
 }
 
 // List returns a page plus one more order, newest first.

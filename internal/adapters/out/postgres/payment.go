@@ -9,6 +9,7 @@ import (
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // payments implements [payment.Payments].
@@ -18,14 +19,16 @@ type payments struct{ tx *session }
 func (s payments) Get(ctx context.Context, id int64) (*payment.Payment, core.Owners, error) {
 	var rows []dbsqlc.PaymentByIDRow
 	var refunds []dbsqlc.Refund
-	err := s.tx.load(ctx, pgtx.Into(&rows, (*queries).PaymentByID, id), pgtx.Into(&refunds, (*queries).RefundsOfPayment, id))
+	var disputes []dbsqlc.Dispute
+	err := s.tx.load(ctx, pgtx.Into(&rows, (*queries).PaymentByID, id), pgtx.Into(&refunds, (*queries).RefundsOfPayment, id),
+		pgtx.Into(&disputes, (*queries).DisputesOfPayments, []int64{id}))
 	if err != nil {
 		return nil, core.Owners{}, err
 	}
 	if len(rows) == 0 {
 		return nil, core.Owners{}, core.ErrNotFound
 	}
-	found, err := paymentsOf([]dbsqlc.Payment{rows[0].Payment}, refunds)
+	found, err := paymentsOf([]dbsqlc.Payment{rows[0].Payment}, refunds, disputes)
 	if err != nil {
 		return nil, core.Owners{}, err
 	}
@@ -36,23 +39,31 @@ func (s payments) Get(ctx context.Context, id int64) (*payment.Payment, core.Own
 func (s payments) Of(ctx context.Context, orderID int64) ([]*payment.Payment, error) {
 	var rows []dbsqlc.Payment
 	var refunds []dbsqlc.Refund
+	var disputes []dbsqlc.Dispute
 	ids := []int64{orderID}
 	err := s.tx.load(ctx,
-		pgtx.Into(&rows, (*queries).PaymentsOfOrders, ids), pgtx.Into(&refunds, (*queries).RefundsOfOrders, ids))
+		pgtx.Into(&rows, (*queries).PaymentsOfOrders, ids), pgtx.Into(&refunds, (*queries).RefundsOfOrders, ids),
+		pgtx.Into(&disputes, (*queries).DisputesOfOrders, ids))
 	if err != nil {
 		return nil, err
 	}
-	return paymentsOf(rows, refunds)
+	return paymentsOf(rows, refunds, disputes)
 }
 
 // Search returns a page plus one more payment, newest first.
 func (s payments) Search(ctx context.Context, f payment.Search, page core.Page) ([]*payment.Payment, error) {
-	rows, err := find(ctx, s.tx, (*queries).SearchPayments, dbsqlc.SearchPaymentsParams{
+	by := dbsqlc.SearchPaymentsParams{
 		Statuses:   oneOr(f.Status, payment.Processing, payment.Captured, payment.Failed),
 		Methods:    oneOr(f.Method, payment.FromBalance, payment.ByCard),
 		BeforeTime: nullIfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: nullIfZeroTime(f.Created.From),
 		Rows: int32(page.Limit + 1),
-	})
+	}
+	rows, err := find(ctx, s.tx, func(q *queries, ctx context.Context, by dbsqlc.SearchPaymentsParams) ([]dbsqlc.Payment, error) {
+		if f.Disputed {
+			return q.SearchDisputedPayments(ctx, dbsqlc.SearchDisputedPaymentsParams(by))
+		}
+		return q.SearchPayments(ctx, by)
+	}, by)
 	if err != nil {
 		return nil, err
 	}
@@ -60,11 +71,13 @@ func (s payments) Search(ctx context.Context, f payment.Search, page core.Page) 
 	for i, row := range rows {
 		ids[i] = row.ID
 	}
-	refunds, err := find(ctx, s.tx, (*queries).RefundsOfPayments, ids)
+	var refunds []dbsqlc.Refund
+	var disputes []dbsqlc.Dispute
+	err = s.tx.load(ctx, pgtx.Into(&refunds, (*queries).RefundsOfPayments, ids), pgtx.Into(&disputes, (*queries).DisputesOfPayments, ids))
 	if err != nil {
 		return nil, err
 	}
-	return paymentsOf(rows, refunds)
+	return paymentsOf(rows, refunds, disputes)
 }
 
 // oneOr returns the value as text, or all values if it is empty.
@@ -136,8 +149,8 @@ func (db *DB) CardPayments(ctx context.Context, since time.Time, uuids []string)
 	return db.Store.CardPayments(ctx, since, uuids, paymentsOf)
 }
 
-// paymentsOf converts payments and assigns their refunds.
-func paymentsOf(rows []dbsqlc.Payment, refunds []dbsqlc.Refund) ([]*payment.Payment, error) {
+// paymentsOf converts payments and assigns their refunds and disputes.
+func paymentsOf(rows []dbsqlc.Payment, refunds []dbsqlc.Refund, disputes []dbsqlc.Dispute) ([]*payment.Payment, error) {
 	found := make([]*payment.Payment, len(rows))
 	byID := make(map[int64]*payment.Payment, len(rows))
 	for i, row := range rows {
@@ -166,7 +179,35 @@ func paymentsOf(rows []dbsqlc.Payment, refunds []dbsqlc.Refund) ([]*payment.Paym
 			p.Refunds = append(p.Refunds, r)
 		}
 	}
+	for _, row := range disputes {
+		d, err := disputeOf(row)
+		if err != nil {
+			return nil, err
+		}
+		if p, ok := byID[row.PaymentID]; ok {
+			p.Disputes = append(p.Disputes, d)
+		}
+	}
 	return found, nil
+}
+
+// disputes implements [payment.Disputes].
+type disputes struct{ tx *session }
+
+// Save inserts or updates a dispute.
+func (s disputes) Save(ctx context.Context, p *payment.Payment, d *cards.Dispute) error {
+	return s.tx.writes().SaveDispute(ctx, dbsqlc.SaveDisputeParams{
+		ExternalID: d.ID, PaymentID: p.ID, OrderID: p.OrderID, Amount: d.Amount.Decimal(), Currency: string(d.Amount.Currency()),
+		Reason: d.Reason, Status: string(d.Status), DueBy: nullIfZeroTime(d.DueBy), CreatedAt: d.CreatedAt,
+	})
+}
+
+func disputeOf(row dbsqlc.Dispute) (*cards.Dispute, error) {
+	amount, err := core.MoneyOf(row.Amount, row.Currency)
+	return &cards.Dispute{
+		ID: row.ExternalID, Amount: amount, Reason: row.Reason, Status: cards.DisputeStatus(row.Status),
+		DueBy: valueOf(row.DueBy).UTC(), CreatedAt: row.CreatedAt.UTC(),
+	}, err
 }
 
 // refunds implements [payment.Refunds].

@@ -126,7 +126,15 @@ var planCases = map[string][]planCase{
 	"OrderOfRefundUUID":  {{args: "'00000000-0000-4000-8000-000000015000'", rows: 1, buffers: 6}},
 	"InsertRefund": {{args: "900001, 15002, 15002, 'new', '1.00', 'RUB', 'pending', '', 'A-1', false, NULL, false, 'hot', now()",
 		buffers: 90}},
-	"UpdatePayment": {{args: "'captured', NULL, NULL, NULL, 15000", rows: 1, buffers: 50}},
+	"UpdatePayment":      {{args: "'captured', NULL, NULL, NULL, 15000", rows: 1, buffers: 50}},
+	"DisputesOfPayments": {{args: "'{5,14999}'", rows: 2, buffers: 20}},
+	"OrderDisputed":      {{args: "15000", rows: 1, buffers: 10}},
+	"EntryOfTransaction": {{args: "'transaction-15000', 'dispute'", rows: 1, buffers: 10}},
+	"SaveDispute":        {{args: "'new', 15002, 15002, '1.00', 'RUB', 'general', 'lost', NULL, now()", buffers: 90}},
+	"SearchDisputedPayments": {
+		{args: "'{processing,captured,failed}', '{balance,card}', NULL, 0, NULL, 21", rows: 2 * 320, buffers: 1600},
+		{args: "'{captured}', '{card}', " + later + ", 0, " + earlier + ", 21", rows: 2 * 320, buffers: 1600},
+	},
 	"SearchPayments": {
 		{args: "'{processing,captured,failed}', '{balance,card}', NULL, 0, NULL, 21", rows: 3 * 21, buffers: 200},
 		{args: "'{captured}', '{card}', " + later + ", 0, " + earlier + ", 21", rows: 2 * 21, buffers: 100},
@@ -198,7 +206,7 @@ var planCases = map[string][]planCase{
 
 	// Reconciliation. A page is 500 rows, each with a payment, a refund, or an entry. There
 	// are 1000 reservations, of one product each.
-	"CompareOrders":   {{args: "0, 500", rows: 4 * 500, buffers: 5000}, {args: "15000, 500", rows: 4 * 500, buffers: 5000}},
+	"CompareOrders":   {{args: "0, 500", rows: 5 * 500, buffers: 6500}, {args: "15000, 500", rows: 5 * 500, buffers: 6500}},
 	"ComparePayments": {{args: "0, 500", rows: 4 * 500, buffers: 5000}, {args: "15000, 500", rows: 4 * 500, buffers: 5000}},
 	"CompareProducts": {{args: "'', 500", rows: 500 + 3*1000, buffers: 6000}, {args: "'sku-15000', 500", rows: 500 + 3*1000, buffers: 6000}},
 	"OtherEntriesOfCustomer": {
@@ -270,6 +278,7 @@ var planCases = map[string][]planCase{
 		rows: 2, buffers: 100}},
 
 	"PaymentsOfOrders": {{args: "'{15000,15002,900001}'", rows: 3, buffers: 24}},
+	"DisputesOfOrders": {{args: "'{15000,15002,900001}'", rows: 3, buffers: 24}},
 	"RefundsOfOrders":  {{args: "'{15000,15002,900001}'", rows: 3, buffers: 24}},
 	"InsertPayments": {{args: "'{900001,900002}', '{15002,15004}', '{new,new}', '{1.00,2.00}', '{RUB,RUB}', '{balance,balance}', '{failed,failed}', " +
 		"'{\"\",\"\"}', '{\"\",\"\"}', '{hot,new}', ARRAY[now(), now()]", buffers: 170}},
@@ -385,6 +394,12 @@ var tableFills = []string{
 	 OVERRIDING SYSTEM VALUE
 	 SELECT i, i, 'key-' || i, 1, 'RUB', 'card', CASE WHEN i % 20 = 1 THEN 'processing' ELSE 'captured' END, 'hot', '2026-01-01 00:00Z'::timestamptz + i * interval '1 second',
 	        'stripe', 'charge-' || i, 'token', ('00000000-0000-4000-8000-' || lpad(i::text, 12, '0'))::uuid
+	 FROM generate_series($first, $last) i`,
+
+	// One dispute in a hundred is open.
+	`INSERT INTO dispute (external_id, payment_id, order_id, amount, currency, reason, status, due_by, created_at)
+	 SELECT 'dispute-' || i, i, i, 1, 'RUB', 'general', CASE WHEN i % 100 = 0 THEN 'needs_response' ELSE 'won' END,
+	        now() + i * interval '1 second', '2026-01-01 00:00Z'::timestamptz + i * interval '1 second'
 	 FROM generate_series($first, $last) i`,
 
 	`INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, full_refund, external_refund_id, created_by,

@@ -315,6 +315,10 @@ func (g capturedGateway) Charges(context.Context, time.Time) (found []cards.Prov
 	return found, err
 }
 
+func (capturedGateway) Reports(context.Context, cards.ReportQuery) ([]cards.Report, error) {
+	return nil, nil
+}
+
 // A payment with an unreadable refund is no late capture that has no refund yet.
 func TestReconciliation_LeavesOutCardPaymentsThatAreNoNumbersAndGoesOn(t *testing.T) {
 	t.Parallel()
@@ -322,6 +326,7 @@ func TestReconciliation_LeavesOutCardPaymentsThatAreNoNumbersAndGoesOn(t *testin
 	d.execute(t, acceptNaN,
 		`UPDATE payment SET method = 'card', provider = 'stripe', card_token = 'token', created_at = now() - interval '1 hour' WHERE id IN (1, 2, 3, 13)`,
 		`UPDATE payment SET uuid = ('00000000-0000-4000-8000-' || lpad(id::text, 12, '0'))::uuid`,
+		`UPDATE payment SET external_payment_id = 'pi_payment-' || uuid WHERE method = 'card'`,
 		`UPDATE payment SET amount = 'NaN' WHERE id = 1`,
 		`UPDATE ledger_entry SET amount = 'NaN' WHERE payment_id = 1 OR refund_id = 13`,
 		`UPDATE orders SET total = 'NaN' WHERE id IN (1, 13)`,

@@ -29,7 +29,7 @@ func (t *session) orders() order.Tx {
 
 func (t *session) payments() payment.Tx {
 	return payment.Tx{
-		Tx: t.orders(), OrderPayments: orderPaymentsStore{t}, Payments: payments{t}, Refunds: refunds{t},
+		Tx: t.orders(), OrderPayments: orderPaymentsStore{t}, Payments: payments{t}, Refunds: refunds{t}, Disputes: disputes{t},
 		Balances: balances{t}, Ledger: ledger{t}, Intents: intents{t},
 	}
 }

@@ -45,7 +45,22 @@ func (g *Gateway) Reports(ctx context.Context, q cards.ReportQuery) ([]cards.Rep
 		if err != nil {
 			return nil, err
 		}
+		result.Payment = refund.PaymentIntent.Metadata[metaPayment] // a refund of the dashboard has none
 		reports = append(reports, cards.Report{Result: result})
+	}
+	disputes, err := g.listDisputes(ctx, q)
+	if err != nil {
+		return nil, unknownOutcome("list disputes", err)
+	}
+	for _, dispute := range disputes {
+		if !g.isOurs(dispute.PaymentIntent) {
+			continue
+		}
+		report, err := disputeReport(dispute)
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, cards.Report{Dispute: report})
 	}
 	return reports, nil
 }

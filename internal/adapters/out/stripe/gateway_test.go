@@ -488,6 +488,7 @@ func TestGateway_SendsRequestsThatStripesAPIDescribes(t *testing.T) {
 		"GET /v1/refunds/re_1":               true,
 		"POST /v1/refunds":                   true,
 		"GET /v1/refunds":                    true,
+		"GET /v1/disputes":                   true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("endpoints called (-want +got):\n%s", diff)

@@ -94,6 +94,13 @@ var refundEvents = map[string]bool{
 	"refund.created": true, "refund.updated": true, "refund.failed": true, "charge.refund.updated": true,
 }
 
+// disputeEvents are the event types that report on a dispute. All contain the dispute with
+// the money that it has moved so far.
+var disputeEvents = map[string]bool{
+	"charge.dispute.created": true, "charge.dispute.updated": true, "charge.dispute.closed": true,
+	"charge.dispute.funds_withdrawn": true, "charge.dispute.funds_reinstated": true,
+}
+
 // thinEvent is the object of an event with the thin payload style.
 const thinEvent = "v2.core.event"
 
@@ -121,6 +128,9 @@ func (e event) toCore() (payment.ProviderEvent, error) {
 	if e.Object == thinEvent {
 		return payment.ProviderEvent{}, errors.New("stripe: webhook: thin events do not contain the charge: " +
 			"choose the payload style snapshot for this endpoint")
+	}
+	if disputeEvents[e.Type] {
+		return e.aboutDispute()
 	}
 	outcome, aboutCharge := chargeEvents[e.Type]
 	if !aboutCharge && !refundEvents[e.Type] {
@@ -172,6 +182,19 @@ func (e event) aboutRefund(o object) (payment.ProviderEvent, error) {
 		ID: o.ID, Status: api.RefundStatus(o.Status), FailureReason: api.RefundFailureReason(o.FailureReason),
 		Amount: o.Amount, Currency: api.Currency(o.Currency), Metadata: o.Metadata,
 	})
+	return converted, err
+}
+
+func (e event) aboutDispute() (payment.ProviderEvent, error) {
+	converted := e.idOnly()
+	var d api.Dispute
+	if err := json.Unmarshal(e.Data.Object, &d); err != nil {
+		return converted, fmt.Errorf("stripe: webhook %.80q: %w", e.ID, err)
+	}
+	report, err := disputeReport(&d)
+	if err == nil && report.Charge != "" {
+		converted.Dispute = report
+	}
 	return converted, err
 }
 

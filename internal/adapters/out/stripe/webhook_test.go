@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -109,6 +110,83 @@ func TestParse_MapsTheEventsOfStripe(t *testing.T) {
 		}
 	}
 }
+
+// A dispute moves money in the currency of the account, whose smallest unit is Stripe's.
+func TestParse_MapsDisputes(t *testing.T) {
+	t.Parallel()
+	const object = `{"id": "dp_1", "object": "dispute", "amount": %d, "currency": %q, "charge": "ch_1", "payment_intent": "pi_1", "reason": "fraudulent",
+		"status": %q, "created": 1509753600, "evidence_details": {"due_by": 1509840000, "has_evidence": false}, "metadata": {},
+		"balance_transactions": [%s]}`
+	withdrawal := `{"id": "txn_1", "object": "balance_transaction", "amount": -%d, "currency": %q, "fee": 1500, "net": 0}`
+	reversal := `{"id": "txn_2", "object": "balance_transaction", "amount": %d, "currency": %q, "fee": -1500, "net": 0}`
+	for name, c := range map[string]struct {
+		event, status, currency string
+		minor                   int64
+		amount, fee             string
+	}{
+		"two decimals":   {"charge.dispute.created", "needs_response", "rub", 8000, "80.00", "15.00"},
+		"no decimals":    {"charge.dispute.funds_withdrawn", "under_review", "jpy", 8000, "8000", "1500"},
+		"three decimals": {"charge.dispute.closed", "lost", "kwd", 8000, "8.000", "1.500"},
+		"two that are 0": {"charge.dispute.updated", "won", "isk", 8000, "80", "15"},
+	} {
+		upper := strings.ToUpper(c.currency)
+		transactions := fmt.Sprintf(withdrawal, c.minor, c.currency) + "," + fmt.Sprintf(reversal, c.minor, c.currency)
+		payload := eventJSON(c.event, fmt.Sprintf(object, c.minor, c.currency, c.status, transactions))
+		now := time.Now()
+		got, err := parserAt("whsec_1", now).Parse(payload, fakestripe.Sign("whsec_1", payload, now))
+		moved, fee := money(t, c.amount, upper), money(t, c.fee, upper)
+		want := payment.ProviderEvent{Message: eventMessage, Report: cards.Report{Dispute: &cards.DisputeReport{
+			Dispute: cards.Dispute{
+				ID: "dp_1", Amount: moved, Reason: "fraudulent", Status: cards.DisputeStatus(c.status),
+				DueBy: time.Unix(1509840000, 0).UTC(), CreatedAt: time.Unix(1509753600, 0).UTC(),
+			},
+			Charge: "pi_1",
+			Funds: []cards.DisputedFunds{
+				{ExternalID: "txn_1", Amount: moved}, {ExternalID: "txn_1", Amount: fee, Fee: true},
+				{ExternalID: "txn_2", Amount: moved, Returned: true}, {ExternalID: "txn_2", Amount: fee, Fee: true, Returned: true},
+			},
+		}}}
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: err = %v, event (-want +got):\n%s", name, err, diff)
+		}
+	}
+}
+
+// eventTypes are those to choose for the endpoint at Stripe. The service reads more, which
+// other types make superfluous.
+var eventTypes = []string{
+	"charge.dispute.closed", "charge.dispute.created", "charge.dispute.funds_reinstated",
+	"charge.dispute.funds_withdrawn", "charge.dispute.updated",
+	"payment_intent.canceled", "payment_intent.succeeded",
+	"refund.created", "refund.failed", "refund.updated",
+}
+
+// The contract and the page name the event types that an operator chooses.
+func TestEventTypes_AreThoseThatAreRead(t *testing.T) {
+	t.Parallel()
+	for _, page := range []string{"../../../../api/openapi.yaml", "../../../../docs/operate.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, eventType := range eventTypes {
+			if !strings.Contains(string(text), eventType) {
+				t.Errorf("%s does not name %s", page, eventType)
+			}
+		}
+	}
+	for _, eventType := range eventTypes {
+		object := map[string]string{"charge": ourDispute, "refund": fmt.Sprintf(ourRefund, "succeeded", ""), "payment_intent": ourIntent}
+		family, _, _ := strings.Cut(eventType, ".")
+		payload, now := eventJSON(eventType, object[family]), time.Now()
+		got, err := parserAt("whsec_1", now).Parse(payload, fakestripe.Sign("whsec_1", payload, now))
+		if err != nil || got.IsEmpty() {
+			t.Errorf("%s has no effect: %+v, %v", eventType, got, err)
+		}
+	}
+}
+
+const ourDispute = `{"id": "dp_1", "amount": 8000, "currency": "rub", "payment_intent": "pi_1", "status": "lost"}`
 
 // A test event, and one of a connected account, may name anything.
 func TestParse_TellsForeignEvents(t *testing.T) {

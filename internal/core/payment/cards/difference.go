@@ -18,9 +18,12 @@ var (
 const UnknownReason = "unknown_reason"
 
 // Code returns the reason as a short code, which the API and events can carry.
-func (r ChargeResult) Code() string {
-	if r.Reason == "" || shortCode.MatchString(r.Reason) {
-		return r.Reason
+func (r ChargeResult) Code() string { return ShortCode(r.Reason) }
+
+// ShortCode returns a code of the provider, which the API and events can carry.
+func ShortCode(code string) string {
+	if code == "" || shortCode.MatchString(code) {
+		return code
 	}
 	return UnknownReason
 }

@@ -25,7 +25,7 @@ type Gateway interface {
 	// Charges lists the charges for our payments that were created or refunded since the
 	// given time.
 	Charges(ctx context.Context, since time.Time) ([]ProviderCharge, error)
-	// Reports lists the refunds of our charges, whoever made them.
+	// Reports lists the refunds of our charges, whoever made them, and the disputes.
 	Reports(ctx context.Context, q ReportQuery) ([]Report, error)
 }
 
@@ -108,13 +108,25 @@ type ChargeResult struct {
 	Note string
 }
 
-// Report is what the provider says about a charge or a refund of it.
+// Report is what the provider says about a charge, a refund of it, or a dispute.
 type Report struct {
 	Result ChargeResult
+	// Dispute is set instead of the result.
+	Dispute *DisputeReport
+}
+
+// Key returns our payment key, if the provider says it.
+func (r Report) Key() string {
+	if r.Dispute != nil {
+		return r.Dispute.Payment
+	}
+	return r.Result.Payment
 }
 
 // IsEmpty reports whether the report is about nothing of this service.
-func (r Report) IsEmpty() bool { return r.Result.Payment == "" && r.Result.Charge == "" }
+func (r Report) IsEmpty() bool {
+	return r.Result.Payment == "" && r.Result.Charge == "" && r.Dispute == nil
+}
 
 // ProviderCharge is a charge as the provider reports it.
 type ProviderCharge struct {

@@ -442,6 +442,9 @@ var (
 	refusalAnswered = providerEvent{id: "refusal_answered", answer: &answer{outcome: cards.ChargeRefused, refund: true}}
 )
 
+// Reports implements [cards.Gateway].
+func (*answer) Reports(context.Context, cards.ReportQuery) ([]cards.Report, error) { return nil, nil }
+
 // AmountRefusal implements [cards.Gateway].
 func (*answer) AmountRefusal(core.Money) string { return "" }
 

@@ -92,6 +92,7 @@ var kinds = map[wire.ProblemCode]kind{
 	wire.ProblemCodeStockReserved:            {http.StatusConflict, "Stock is reserved", 0, newKeyIfStored},
 	wire.ProblemCodeReservationExpired:       {http.StatusConflict, "Reservation expired", 0, newKeyIfStored},
 	wire.ProblemCodeRefundExceedsPayment:     {http.StatusConflict, "Refund exceeds the refundable amount", 0, newKeyIfStored},
+	wire.ProblemCodePaymentDisputed:          {http.StatusConflict, "Payment disputed", 0, newKeyIfStored},
 	wire.ProblemCodePreconditionFailed:       {http.StatusPreconditionFailed, "Precondition failed", 0, noKey},
 	wire.ProblemCodePreconditionRequired:     {http.StatusPreconditionRequired, "Precondition required", 0, noKey},
 	wire.ProblemCodeValidationFailed:         {http.StatusUnprocessableEntity, "Validation failed", 0, newKeyIfStored},

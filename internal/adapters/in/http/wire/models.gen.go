@@ -25,6 +25,23 @@ const (
 	ConfirmCardPaymentMethodCard ConfirmCardPaymentMethod = "card"
 )
 
+// Defines values for DisputeStatus.
+const (
+	DisputeStatusLost                 DisputeStatus = "lost"
+	DisputeStatusNeedsResponse        DisputeStatus = "needs_response"
+	DisputeStatusPrevented            DisputeStatus = "prevented"
+	DisputeStatusUnderReview          DisputeStatus = "under_review"
+	DisputeStatusWarningClosed        DisputeStatus = "warning_closed"
+	DisputeStatusWarningNeedsResponse DisputeStatus = "warning_needs_response"
+	DisputeStatusWarningUnderReview   DisputeStatus = "warning_under_review"
+	DisputeStatusWon                  DisputeStatus = "won"
+)
+
+// Defines values for DisputedFilter.
+const (
+	DisputedFilterTrue DisputedFilter = "true"
+)
+
 // Defines values for FulfilmentStatus.
 const (
 	FulfilmentStatusDelivered  FulfilmentStatus = "delivered"
@@ -188,6 +205,7 @@ const (
 	ProblemCodeNotFound                 ProblemCode = "not_found"
 	ProblemCodeOutOfStock               ProblemCode = "out_of_stock"
 	ProblemCodeOutcomeUnknown           ProblemCode = "outcome_unknown"
+	ProblemCodePaymentDisputed          ProblemCode = "payment_disputed"
 	ProblemCodePaymentMethodUnavailable ProblemCode = "payment_method_unavailable"
 	ProblemCodePreconditionFailed       ProblemCode = "precondition_failed"
 	ProblemCodePreconditionRequired     ProblemCode = "precondition_required"
@@ -391,6 +409,33 @@ type Currency = string
 // Cursor An opaque position in a list. It stays valid while entries are added.
 type Cursor = string
 
+// Dispute The demand of the customer's bank to take the money of a card payment back. Evidence is submitted at the card provider.
+type Dispute struct {
+	// Amount A decimal number without sign or exponent, with at most as many decimals as the currency has.
+	Amount Amount `json:"amount"`
+
+	// Currency An ISO 4217 currency code.
+	Currency Currency `json:"currency"`
+
+	// DueBy When the provider needs the answer, if it says so.
+	DueBy *Timestamp `json:"due_by"`
+
+	// ID The provider's ID of the dispute.
+	ID string `json:"id"`
+
+	// Reason The provider's code for the reason that the customer gave, for example `fraudulent`.
+	Reason string `json:"reason"`
+
+	// Status The step of a dispute, in the card provider's words. `warning_…` is an inquiry: the bank asks, and has taken no money. `warning_closed`, `prevented`, `won` and `lost` are final.
+	Status DisputeStatus `json:"status"`
+}
+
+// DisputeStatus The step of a dispute, in the card provider's words. `warning_…` is an inquiry: the bank asks, and has taken no money. `warning_closed`, `prevented`, `won` and `lost` are final.
+type DisputeStatus string
+
+// DisputedFilter Send `true` for payments with an open dispute.
+type DisputedFilter string
+
 // Email An e-mail address.
 type Email = string
 
@@ -565,8 +610,11 @@ type Payment struct {
 	Amount Money `json:"amount"`
 
 	// CreatedAt An RFC 3339 timestamp in UTC.
-	CreatedAt Timestamp       `json:"created_at"`
-	Failure   *PaymentFailure `json:"failure"`
+	CreatedAt Timestamp `json:"created_at"`
+
+	// Dispute A dispute that is open, or else the latest one. Null if there was none.
+	Dispute *Dispute        `json:"dispute"`
+	Failure *PaymentFailure `json:"failure"`
 
 	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 	ID ResourceID `json:"id"`
@@ -618,8 +666,11 @@ type PaymentWithRefunds struct {
 	Amount Money `json:"amount"`
 
 	// CreatedAt An RFC 3339 timestamp in UTC.
-	CreatedAt Timestamp       `json:"created_at"`
-	Failure   *PaymentFailure `json:"failure"`
+	CreatedAt Timestamp `json:"created_at"`
+
+	// Dispute A dispute that is open, or else the latest one. Null if there was none.
+	Dispute *Dispute        `json:"dispute"`
+	Failure *PaymentFailure `json:"failure"`
 
 	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 	ID ResourceID `json:"id"`
@@ -869,6 +920,9 @@ type UpdateCustomerProfileRequest struct {
 
 // UpdateOrderStatusRequest The new status of the order.
 type UpdateOrderStatusRequest struct {
+	// DespiteDispute Whether to deliver although the customer's bank disputes the payment, or has taken the money back. Without it, the step to `fulfilling` is then refused as `payment_disputed`.
+	DespiteDispute *bool `json:"despite_dispute,omitempty"`
+
 	// Status A status that sellers and administrators can set.
 	Status FulfilmentStatus `json:"status"`
 }

@@ -40,6 +40,36 @@ func (q *Queries) BalancesOf(ctx context.Context, customerID string) ([]Balance,
 	return items, nil
 }
 
+const entryOfTransaction = `-- name: EntryOfTransaction :many
+SELECT id FROM ledger_entry WHERE reference = $1 AND kind = $2 AND kind IN ('dispute', 'dispute_fee')
+`
+
+type EntryOfTransactionParams struct {
+	Reference string
+	Kind      string
+}
+
+// The second condition is that of the index.
+func (q *Queries) EntryOfTransaction(ctx context.Context, arg EntryOfTransactionParams) ([]int64, error) {
+	rows, err := q.db.Query(ctx, entryOfTransaction, arg.Reference, arg.Kind)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const insertBalances = `-- name: InsertBalances :exec
 INSERT INTO balance (customer_id, currency, amount, position, changed_at)
 SELECT unnest($1::text[]), unnest($2::text[]), unnest($3::text[])::numeric,

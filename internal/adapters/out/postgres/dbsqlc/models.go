@@ -36,6 +36,18 @@ type CustomerProfile struct {
 	CreatedAt  time.Time
 }
 
+type Dispute struct {
+	ExternalID string
+	PaymentID  int64
+	OrderID    int64
+	Amount     decimal.Decimal
+	Currency   string
+	Reason     string
+	Status     string
+	DueBy      *time.Time
+	CreatedAt  time.Time
+}
+
 type IdempotencyRecord struct {
 	Scope       string
 	Key         string

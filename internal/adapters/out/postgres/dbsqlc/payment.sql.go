@@ -10,6 +10,75 @@ import (
 	"time"
 )
 
+const disputesOfOrders = `-- name: DisputesOfOrders :many
+SELECT d.external_id, d.payment_id, d.order_id, d.amount, d.currency, d.reason, d.status, d.due_by, d.created_at FROM (SELECT unnest($1::bigint[]) AS id) w,
+LATERAL (SELECT external_id, payment_id, order_id, amount, currency, reason, status, due_by, created_at FROM dispute x WHERE x.order_id = w.id ORDER BY x.created_at DESC, x.external_id DESC) d
+`
+
+func (q *Queries) DisputesOfOrders(ctx context.Context, orderIds []int64) ([]Dispute, error) {
+	rows, err := q.db.Query(ctx, disputesOfOrders, orderIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Dispute
+	for rows.Next() {
+		var i Dispute
+		if err := rows.Scan(
+			&i.ExternalID,
+			&i.PaymentID,
+			&i.OrderID,
+			&i.Amount,
+			&i.Currency,
+			&i.Reason,
+			&i.Status,
+			&i.DueBy,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const disputesOfPayments = `-- name: DisputesOfPayments :many
+SELECT external_id, payment_id, order_id, amount, currency, reason, status, due_by, created_at FROM dispute WHERE payment_id = ANY($1::bigint[]) ORDER BY payment_id, created_at DESC, external_id DESC
+`
+
+func (q *Queries) DisputesOfPayments(ctx context.Context, paymentIds []int64) ([]Dispute, error) {
+	rows, err := q.db.Query(ctx, disputesOfPayments, paymentIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Dispute
+	for rows.Next() {
+		var i Dispute
+		if err := rows.Scan(
+			&i.ExternalID,
+			&i.PaymentID,
+			&i.OrderID,
+			&i.Amount,
+			&i.Currency,
+			&i.Reason,
+			&i.Status,
+			&i.DueBy,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const insertPayments = `-- name: InsertPayments :exec
 INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, provider, card_token, created_by, created_at)
 OVERRIDING SYSTEM VALUE
@@ -94,6 +163,34 @@ func (q *Queries) InsertRefund(ctx context.Context, arg InsertRefundParams) erro
 		arg.CreatedAt,
 	)
 	return err
+}
+
+const orderDisputed = `-- name: OrderDisputed :many
+SELECT EXISTS (
+    SELECT FROM dispute
+    WHERE order_id = $1 AND status IN ('warning_needs_response', 'warning_under_review', 'needs_response', 'under_review', 'lost')
+)::bool AS disputed
+`
+
+// A lost dispute counts as well: the bank has taken the money back.
+func (q *Queries) OrderDisputed(ctx context.Context, orderID int64) ([]bool, error) {
+	rows, err := q.db.Query(ctx, orderDisputed, orderID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []bool
+	for rows.Next() {
+		var disputed bool
+		if err := rows.Scan(&disputed); err != nil {
+			return nil, err
+		}
+		items = append(items, disputed)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const orderOfPayment = `-- name: OrderOfPayment :many
@@ -459,6 +556,103 @@ func (q *Queries) RefundsOfPayment(ctx context.Context, paymentID int64) ([]Refu
 			&i.Reference,
 			&i.Failure,
 			&i.MadeAtProvider,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const saveDispute = `-- name: SaveDispute :exec
+INSERT INTO dispute (external_id, payment_id, order_id, amount, currency, reason, status, due_by, created_at)
+VALUES ($1, $2, $3, ($4::text)::numeric, $5, $6, $7, $8, $9)
+ON CONFLICT (external_id) DO UPDATE
+SET amount = EXCLUDED.amount, currency = EXCLUDED.currency, reason = EXCLUDED.reason, status = EXCLUDED.status, due_by = EXCLUDED.due_by
+`
+
+type SaveDisputeParams struct {
+	ExternalID string
+	PaymentID  int64
+	OrderID    int64
+	Amount     string
+	Currency   string
+	Reason     string
+	Status     string
+	DueBy      *time.Time
+	CreatedAt  time.Time
+}
+
+func (q *Queries) SaveDispute(ctx context.Context, arg SaveDisputeParams) error {
+	_, err := q.db.Exec(ctx, saveDispute,
+		arg.ExternalID,
+		arg.PaymentID,
+		arg.OrderID,
+		arg.Amount,
+		arg.Currency,
+		arg.Reason,
+		arg.Status,
+		arg.DueBy,
+		arg.CreatedAt,
+	)
+	return err
+}
+
+const searchDisputedPayments = `-- name: SearchDisputedPayments :many
+SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment
+WHERE id = ANY(ARRAY(SELECT d.payment_id FROM dispute d WHERE d.status IN ('warning_needs_response', 'warning_under_review', 'needs_response', 'under_review')))
+  AND status = ANY($1::text[]) AND method = ANY($2::text[])
+  AND (created_at, id) < (COALESCE($3::timestamptz, 'infinity'), $4::bigint)
+  AND created_at >= COALESCE($5::timestamptz, '-infinity')
+ORDER BY created_at DESC, id DESC
+LIMIT $6
+`
+
+type SearchDisputedPaymentsParams struct {
+	Statuses    []string
+	Methods     []string
+	BeforeTime  *time.Time
+	BeforeID    int64
+	CreatedFrom *time.Time
+	Rows        int32
+}
+
+// Reads all open disputes: few payments are disputed, and for some weeks.
+func (q *Queries) SearchDisputedPayments(ctx context.Context, arg SearchDisputedPaymentsParams) ([]Payment, error) {
+	rows, err := q.db.Query(ctx, searchDisputedPayments,
+		arg.Statuses,
+		arg.Methods,
+		arg.BeforeTime,
+		arg.BeforeID,
+		arg.CreatedFrom,
+		arg.Rows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Payment
+	for rows.Next() {
+		var i Payment
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrderID,
+			&i.IdempotencyKey,
+			&i.Amount,
+			&i.Currency,
+			&i.Method,
+			&i.Status,
+			&i.CreatedBy,
+			&i.CreatedAt,
+			&i.Provider,
+			&i.ExternalPaymentID,
+			&i.CardToken,
+			&i.Failure,
+			&i.Uuid,
+			&i.AskedAt,
 		); err != nil {
 			return nil, err
 		}

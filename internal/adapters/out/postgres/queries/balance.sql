@@ -115,3 +115,7 @@ FOR UPDATE;
 UPDATE balance SET amount = (@amount::text)::numeric, changed_at = @changed_at,
     position = CASE WHEN position = @read_position::bigint THEN @position::bigint ELSE -1 END
 WHERE customer_id = @customer_id AND currency = @currency;
+
+-- name: EntryOfTransaction :many
+-- The second condition is that of the index.
+SELECT id FROM ledger_entry WHERE reference = @reference AND kind = @kind AND kind IN ('dispute', 'dispute_fee');

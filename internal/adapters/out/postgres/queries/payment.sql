@@ -92,3 +92,33 @@ SELECT unnest(@ids::bigint[]), unnest(@order_ids::bigint[]), unnest(@idempotency
        unnest(@currencies::text[]), unnest(@methods::text[]), unnest(@statuses::text[]),
        NULLIF(unnest(@providers::text[]), ''), NULLIF(unnest(@card_tokens::text[]), ''),
        unnest(@created_by::text[]), unnest(@created_at::timestamptz[]);
+
+-- name: DisputesOfOrders :many
+SELECT d.* FROM (SELECT unnest(@order_ids::bigint[]) AS id) w,
+LATERAL (SELECT * FROM dispute x WHERE x.order_id = w.id ORDER BY x.created_at DESC, x.external_id DESC) d;
+
+-- name: DisputesOfPayments :many
+SELECT * FROM dispute WHERE payment_id = ANY(@payment_ids::bigint[]) ORDER BY payment_id, created_at DESC, external_id DESC;
+
+-- name: SearchDisputedPayments :many
+-- Reads all open disputes: few payments are disputed, and for some weeks.
+SELECT * FROM payment
+WHERE id = ANY(ARRAY(SELECT d.payment_id FROM dispute d WHERE d.status IN ('warning_needs_response', 'warning_under_review', 'needs_response', 'under_review')))
+  AND status = ANY(@statuses::text[]) AND method = ANY(@methods::text[])
+  AND (created_at, id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
+  AND created_at >= COALESCE(sqlc.narg(created_from)::timestamptz, '-infinity')
+ORDER BY created_at DESC, id DESC
+LIMIT @rows;
+
+-- name: OrderDisputed :many
+-- A lost dispute counts as well: the bank has taken the money back.
+SELECT EXISTS (
+    SELECT FROM dispute
+    WHERE order_id = @order_id AND status IN ('warning_needs_response', 'warning_under_review', 'needs_response', 'under_review', 'lost')
+)::bool AS disputed;
+
+-- name: SaveDispute :exec
+INSERT INTO dispute (external_id, payment_id, order_id, amount, currency, reason, status, due_by, created_at)
+VALUES (@external_id, @payment_id, @order_id, (@amount::text)::numeric, @currency, @reason, @status, @due_by, @created_at)
+ON CONFLICT (external_id) DO UPDATE
+SET amount = EXCLUDED.amount, currency = EXCLUDED.currency, reason = EXCLUDED.reason, status = EXCLUDED.status, due_by = EXCLUDED.due_by;

@@ -10,11 +10,12 @@ SELECT o.id, (CASE
     WHEN o.status IN ('paid', 'fulfilling', 'shipped', 'delivered') AND p.id IS NULL THEN o.status || ' without a captured payment'
     WHEN o.status IN ('pending_payment', 'payment_processing') AND p.id IS NOT NULL THEN o.status || ' with a captured payment'
     WHEN p.amount <> o.total THEN format('%s of %s captured', p.amount, o.total)
-    WHEN o.status = 'cancelled' AND r.amount < p.amount THEN format('cancelled, and %s of %s given back', r.amount, p.amount)
+    WHEN o.status = 'cancelled' AND r.amount + d.lost < p.amount THEN format('cancelled, and %s of %s given back', r.amount + d.lost, p.amount)
     ELSE '' END)::text AS detail
 FROM (SELECT n.id, n.status, n.total FROM orders n WHERE n.id > @after_id ORDER BY n.id LIMIT @page) o
 LEFT JOIN LATERAL (SELECT id, amount FROM payment WHERE order_id = o.id AND status = 'captured' LIMIT 1) p ON true
 LEFT JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS amount FROM refund WHERE payment_id = p.id AND status <> 'failed') r ON true
+LEFT JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS lost FROM dispute WHERE payment_id = p.id AND status = 'lost') d ON true
 ORDER BY o.id;
 
 -- name: ComparePayments :many

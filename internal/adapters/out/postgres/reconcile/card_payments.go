@@ -14,8 +14,8 @@ import (
 // provider's charges.
 const comparePage = 500
 
-// PaymentsOf converts payment rows and their refunds.
-type PaymentsOf func([]dbsqlc.Payment, []dbsqlc.Refund) ([]*payment.Payment, error)
+// PaymentsOf converts payment rows and their refunds and disputes.
+type PaymentsOf func([]dbsqlc.Payment, []dbsqlc.Refund, []dbsqlc.Dispute) ([]*payment.Payment, error)
 
 // CardPayments returns the card payments that reconciliation compares with the
 // provider's charges, and those with refunds since then. It also returns the keys of
@@ -76,7 +76,7 @@ func (s Store) comparedPayments(ctx context.Context, since time.Time, uuids []st
 	return slices.Compact(ids), nil
 }
 
-// withRefunds loads card payments and their refunds.
+// withRefunds loads card payments, and their refunds and disputes.
 func (s Store) withRefunds(ctx context.Context, ids []int64, paymentsOf PaymentsOf) ([]*payment.Payment, error) {
 	rows, err := dbsqlc.New(s.db.Pool()).PaymentsOfIDs(ctx, ids)
 	if err != nil {
@@ -86,7 +86,11 @@ func (s Store) withRefunds(ctx context.Context, ids []int64, paymentsOf Payments
 	if err != nil {
 		return nil, pgtx.Failed("read the refunds of card payments", err)
 	}
-	return paymentsOf(rows, refunds)
+	disputes, err := dbsqlc.New(s.db.Pool()).DisputesOfPayments(ctx, ids)
+	if err != nil {
+		return nil, pgtx.Failed("read the disputes of card payments", err)
+	}
+	return paymentsOf(rows, refunds, disputes)
 }
 
 func (s Store) cardPaymentsSince(ctx context.Context, since time.Time) (ids []int64, err error) {

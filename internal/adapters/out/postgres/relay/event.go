@@ -6,6 +6,7 @@ import (
 
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // The data of the published events, as api/asyncapi.yaml describes it.
@@ -34,6 +35,15 @@ type (
 		Amount    string `json:"amount"`
 		Refunded  string `json:"refunded"`
 		Currency  string `json:"currency"`
+
+		Dispute *disputeFacts `json:"dispute,omitempty"`
+	}
+	disputeFacts struct {
+		ID       string `json:"id"`
+		Amount   string `json:"amount"`
+		Currency string `json:"currency"`
+		Reason   string `json:"reason"`
+		Status   string `json:"status"`
 	}
 	refundEvent struct {
 		RefundID  int64  `json:"refund_id"`
@@ -53,6 +63,15 @@ type (
 	}
 )
 
+func factsOf(d *cards.Dispute) *disputeFacts {
+	if d == nil {
+		return nil
+	}
+	return &disputeFacts{
+		ID: d.ID, Amount: d.Amount.Decimal(), Currency: string(d.Amount.Currency()), Reason: d.Reason, Status: string(d.Status),
+	}
+}
+
 // EncodeData returns the data of an event as it is published.
 func EncodeData(data any) ([]byte, error) {
 	switch d := data.(type) {
@@ -67,6 +86,7 @@ func EncodeData(data any) ([]byte, error) {
 		return json.Marshal(paymentEvent{
 			PaymentID: d.PaymentID, OrderID: d.OrderID, Method: string(d.Method), Status: string(d.Status),
 			Amount: d.Amount.Decimal(), Refunded: d.Refunded.Decimal(), Currency: string(d.Amount.Currency()),
+			Dispute: factsOf(d.Dispute),
 		})
 	case payment.RefundEventData:
 		return json.Marshal(refundEvent{

@@ -1,0 +1,95 @@
+package cards_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/orders/internal/dev/fakestripe"
+	"example.com/orders/internal/test/e2e"
+)
+
+// dispute lets a bank dispute kopecks of a payment, and returns the dispute's id.
+func (c cardShop) dispute(t testing.TB, p e2e.Payment, kopecks int64, status string) string {
+	t.Helper()
+	charge, _ := c.charge(t, p)
+	id, err := c.provider.OpenDispute(t.Context(), charge.ID, kopecks, status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func (c cardShop) stepDispute(t testing.TB, id, status string) {
+	t.Helper()
+	if err := c.provider.StepDispute(t.Context(), id, status); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lost lets no webhook arrive.
+func lost([]fakestripe.Webhook) []fakestripe.Webhook { return nil }
+
+// wantDisputedFunds compares the ledger entries about disputes with what the provider has
+// withdrawn, returned and charged.
+func (c cardShop) wantDisputedFunds(t testing.TB) {
+	t.Helper()
+	rows, _ := c.provider.DB.Query(t.Context(), `
+		SELECT t->>'id' || ' ' || moved.kind || ' ' || moved.kopecks
+		FROM fakestripe.dispute d, jsonb_array_elements(d.transactions) t,
+		     LATERAL (VALUES ('dispute', (t->>'amount')::bigint), ('dispute_fee', -(t->>'fee')::bigint)) moved (kind, kopecks)
+		WHERE moved.kopecks <> 0 ORDER BY 1`)
+	theirs, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, _ = c.DB.Query(t.Context(), `
+		SELECT reference || ' ' || kind || ' ' || (CASE debit WHEN 'provider' THEN 100 ELSE -100 END * amount)::bigint
+		FROM ledger_entry WHERE kind IN ('dispute', 'dispute_fee') ORDER BY 1`)
+	ours, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(theirs)
+	slices.Sort(ours)
+	if diff := cmp.Diff(theirs, ours); diff != "" {
+		t.Errorf("disputed funds (-the provider's +ours):\n%s", diff)
+	}
+}
+
+func TestDispute_IsShownAndSearched(t *testing.T) {
+	t.Parallel()
+	c := startCardShop(t, e2e.Stock{"tea": 10})
+	c.Run(t)
+	o, p := mustBuyByCard(t, c.Service, "tea", 2, "pm_card_visa")
+	_, other := mustBuyByCard(t, c.Service, "tea", 1, "pm_card_visa")
+	c.deliver(t, lost)
+	id := c.dispute(t, p, 20000, fakestripe.NeedsResponse)
+
+	c.deliver(t, repeated)
+
+	shown := c.ReadPayments(t, o.ID)[0].Dispute
+	if shown == nil || shown.DueBy == nil {
+		t.Fatalf("the payment shows %+v", shown)
+	}
+	want := &e2e.Dispute{ID: id, Amount: "200.00", Currency: "RUB", Reason: "fraudulent", Status: "needs_response", DueBy: shown.DueBy}
+	if diff := cmp.Diff(want, shown); diff != "" {
+		t.Errorf("dispute (-want +got):\n%s", diff)
+	}
+	search := e2e.Get(c.AdminToken(t), "/payments?disputed=true")
+	if found := e2e.Want[e2e.Page[e2e.Payment]](t, c.Service, http.StatusOK, search).Data; len(found) != 1 || found[0].ID != p.ID {
+		t.Errorf("disputed payments: %+v, want payment %d and not %d", found, p.ID, other.ID)
+	}
+	c.WantProblem(t, http.StatusConflict, "payment_disputed", c.RefundCall(c.AdminToken(t), o.ID, ""))
+	c.WantProblem(t, http.StatusConflict, "payment_disputed", c.CancelCall(c.CustomerToken(t), o.ID))
+	c.stepDispute(t, id, fakestripe.Won)
+	c.deliver(t, repeated)
+	if found := e2e.Want[e2e.Page[e2e.Payment]](t, c.Service, http.StatusOK, search).Data; len(found) != 0 {
+		t.Errorf("after it was won: %+v", found)
+	}
+	e2e.Want[e2e.Refund](t, c.Service, http.StatusOK, c.RefundCall(c.AdminToken(t), o.ID, "1.00"))
+	c.wantDisputedFunds(t)
+}
