@@ -37,6 +37,7 @@ var faults = []fault{
 	{"somebody changes a balance", []string{"OrdersReconciliationMismatch"}, nil, true}, // plantMismatch
 	{"tokens of a stranger arrive", []string{"OrdersTokensRefused"}, nil, true},         // refreshKeys
 	{"reconciliation fails for hours", []string{"OrdersReconciliationStale"}, stopReconciliation, false},
+	{"a dispute waits for an answer", []string{"OrdersDisputeUnanswered"}, openDispute, false},
 	{"the clean-up fails", []string{"OrdersRecordsNotCleaned"}, stopCleanUp, false},
 	{"jobs fail", []string{"OrdersJobsFailing"}, failJobs, true},
 	{"a client reuses keys", []string{"OrdersKeysReused"}, reuseKeys, true},
@@ -76,6 +77,14 @@ func stopReconciliation(t testing.TB, s *system) (repair func()) {
 		allow()
 		s.Exec(t, `UPDATE reconciliation SET finished_at = now()`)
 	}
+}
+
+func openDispute(t testing.TB, s *system) (repair func()) {
+	t.Helper()
+	s.MustCreatePaidOrder(t, e2e.Alice, "tea", 1)
+	s.Exec(t, `INSERT INTO dispute (external_id, payment_id, order_id, amount, currency, reason, status, due_by, created_at)
+		SELECT 'dp_1', id, order_id, amount, currency, 'fraudulent', 'needs_response', now() + interval '9 days', now() FROM payment LIMIT 1`)
+	return func() { s.Exec(t, `DELETE FROM dispute`) }
 }
 
 func stopCleanUp(t testing.TB, s *system) (repair func()) {

@@ -52,6 +52,10 @@ func (a *App) readMetrics(ctx context.Context) (metrics.Database, error) {
 	if err != nil {
 		return metrics.Database{}, err
 	}
+	answerDue, err := a.jobDB.NextDispute(ctx)
+	if err != nil {
+		return metrics.Database{}, err
+	}
 	queued, err := a.readJobs(ctx)
 	if err != nil {
 		return metrics.Database{}, err
@@ -63,7 +67,7 @@ func (a *App) readMetrics(ctx context.Context) (metrics.Database, error) {
 	return metrics.Database{
 		Writable: !state.ReadOnly, OutboxEvents: events, OutboxOldest: oldest, ExpiredRecords: expired,
 		Jobs: queued, Tables: tables,
-		Mismatches: mismatches, ReconciliationAge: age,
+		Mismatches: mismatches, ReconciliationAge: age, AnswerDue: answerDue,
 	}, nil
 }
 

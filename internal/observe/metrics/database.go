@@ -36,6 +36,8 @@ type Database struct {
 	// time since the last complete pass, negative before the first one.
 	Mismatches        int64
 	ReconciliationAge time.Duration
+	// AnswerDue is the time until the next answer to a dispute is due, nil if none is.
+	AnswerDue *time.Duration
 }
 
 // Jobs are the jobs with one kind and River state.
@@ -77,6 +79,8 @@ var (
 		"Rows as the planner estimates them.", []string{"table"}, nil)
 	mismatches = prometheus.NewDesc("orders_reconciliation_mismatches",
 		"Mismatches that reconciliation found in its last pass, or in the current one if it found more.", nil, nil)
+	answerDue = prometheus.NewDesc("orders_dispute_answer_due_seconds",
+		"Time until the next answer to a dispute is due at the card provider, absent if none is.", nil, nil)
 	reconciliationAge = prometheus.NewDesc("orders_reconciliation_age_seconds",
 		"Time since the last complete reconciliation pass, absent if there was none.", nil, nil)
 )
@@ -107,6 +111,7 @@ func (c *databaseCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- tableRows
 	ch <- mismatches
 	ch <- reconciliationAge
+	ch <- answerDue
 }
 
 // Collect implements [prometheus.Collector].
@@ -121,6 +126,9 @@ func (c *databaseCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- gauge(outboxOldest, found.OutboxOldest.Seconds())
 	ch <- gauge(expiredRecords, float64(found.ExpiredRecords))
 	ch <- gauge(mismatches, float64(found.Mismatches))
+	if found.AnswerDue != nil {
+		ch <- gauge(answerDue, found.AnswerDue.Seconds())
+	}
 	if found.ReconciliationAge >= 0 {
 		ch <- gauge(reconciliationAge, found.ReconciliationAge.Seconds())
 	}

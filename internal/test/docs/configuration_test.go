@@ -287,8 +287,9 @@ func everything(withDatabase bool) *metrics.Metrics {
 			return metrics.Database{}, errors.New("the database is down")
 		}
 		return metrics.Database{
-			Jobs:   []metrics.Jobs{{Kind: "settle_payment", State: "available", Count: 1}},
-			Tables: []metrics.Table{{Name: "orders"}},
+			Jobs:      []metrics.Jobs{{Kind: "settle_payment", State: "available", Count: 1}},
+			Tables:    []metrics.Table{{Name: "orders"}},
+			AnswerDue: new(time.Second),
 		}, nil
 	})
 	return m

@@ -207,6 +207,9 @@ var moves = []move{
 		`orders_provider_requests_total{operation="charge",outcome="ok"}`:    grows,
 		`orders_provider_request_duration_seconds_count{operation="charge"}`: grows,
 	}},
+	{"a dispute that needs an answer", dispute, map[string]change{
+		"orders_dispute_answer_due_seconds": grows,
+	}},
 	{"a webhook without a signature", forgeWebhook, map[string]change{
 		`orders_webhooks_total{outcome="unsigned"}`: grows,
 	}},
@@ -360,6 +363,12 @@ func growTable(t testing.TB, f *fixture) {
 	f.Exec(t, `INSERT INTO audit_log (actor, at, action, resource)
 		SELECT 'root', now(), 'getOrder', 'order/' || i FROM generate_series(1, 3000) i`)
 	f.Exec(t, "ANALYZE audit_log")
+}
+
+func dispute(t testing.TB, f *fixture) {
+	t.Helper()
+	f.Exec(t, `INSERT INTO dispute (external_id, payment_id, order_id, amount, currency, reason, status, due_by, created_at)
+		SELECT 'dp_1', id, order_id, amount, currency, 'general', 'needs_response', now() + interval '1 day', now() FROM payment LIMIT 1`)
 }
 
 func payByCard(t testing.TB, f *fixture) {

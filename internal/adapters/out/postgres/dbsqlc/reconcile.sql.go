@@ -430,6 +430,32 @@ func (q *Queries) EntriesOfNextCustomers(ctx context.Context, arg EntriesOfNextC
 	return items, nil
 }
 
+const nextDispute = `-- name: NextDispute :many
+SELECT extract(epoch FROM min(due_by) - statement_timestamp())::float8 AS left
+FROM dispute WHERE status IN ('warning_needs_response', 'needs_response') HAVING min(due_by) IS NOT NULL
+`
+
+// The time until the next answer to a dispute is due.
+func (q *Queries) NextDispute(ctx context.Context) ([]float64, error) {
+	rows, err := q.db.Query(ctx, nextDispute)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []float64
+	for rows.Next() {
+		var left float64
+		if err := rows.Scan(&left); err != nil {
+			return nil, err
+		}
+		items = append(items, left)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const otherEntriesOfCustomer = `-- name: OtherEntriesOfCustomer :many
 SELECT coalesce(e.customer_id, '')::text AS customer_id, e.currency, e.created_at, e.id, e.position,
        (CASE WHEN e.amount = 'NaN' THEN 0 WHEN e.credit = 'customer/' || e.customer_id THEN e.amount ELSE -e.amount END)::numeric AS change,

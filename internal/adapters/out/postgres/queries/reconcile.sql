@@ -127,6 +127,11 @@ SELECT created_at, id, payment_id FROM refund
 WHERE id > 0 AND (created_at, id) > (@after_time::timestamptz, @after_id::bigint)
 ORDER BY created_at, id LIMIT @page;
 
+-- name: NextDispute :many
+-- The time until the next answer to a dispute is due.
+SELECT extract(epoch FROM min(due_by) - statement_timestamp())::float8 AS left
+FROM dispute WHERE status IN ('warning_needs_response', 'needs_response') HAVING min(due_by) IS NOT NULL;
+
 -- name: PaymentsOfUUIDs :many
 SELECT id FROM payment WHERE uuid = ANY((@uuids::text[])::uuid[]);
 

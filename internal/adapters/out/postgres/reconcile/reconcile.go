@@ -38,3 +38,12 @@ func (s Store) ReconciliationResult(ctx context.Context) (mismatches int64, age 
 	}
 	return rows[0].Mismatches, seconds(rows[0].Age), nil
 }
+
+// NextDispute returns the time until the next answer to a dispute is due, or nil.
+func (s Store) NextDispute(ctx context.Context) (*time.Duration, error) {
+	rows, err := dbsqlc.New(s.db.Pool()).NextDispute(ctx)
+	if err != nil || len(rows) == 0 {
+		return nil, pgtx.Failed("read the disputes", err)
+	}
+	return new(seconds(rows[0])), nil
+}
