@@ -49,7 +49,8 @@ const providerActor = "provider"
 
 // adoptRefund records a refund of our charge that was made without our key, in the
 // provider's dashboard, and applies the result. Refunds of ours for which no money is left
-// are refused, because the provider will refuse them.
+// are refused, because the provider will refuse them. If the refund exceeds the payment, an
+// earlier one may have failed meanwhile, and the job of the payment reads them all.
 func (tx Tx) adoptRefund(ctx context.Context, result cards.ChargeResult) (*Mismatch, error) {
 	op, p, err := tx.lockByCharge(ctx, result.Charge)
 	if err != nil {
@@ -58,7 +59,7 @@ func (tx Tx) adoptRefund(ctx context.Context, result cards.ChargeResult) (*Misma
 	i := slices.IndexFunc(p.Refunds, func(r *Refund) bool { return r.ExternalID == result.ExternalID })
 	if i < 0 {
 		if detail := p.adoptable(result); detail != "" {
-			return &Mismatch{Resource: paymentResource(p.ID), Detail: detail}, nil
+			return &Mismatch{Resource: paymentResource(p.ID), Detail: detail}, tx.Intents.Settle(ctx, p.ID)
 		}
 		if err := tx.saveAdopted(ctx, op, p, result); err != nil {
 			return nil, err

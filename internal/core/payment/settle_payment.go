@@ -29,11 +29,15 @@ func asked(askedAt, createdAt, now time.Time) bool {
 //
 // The key alone is not enough, because the provider forgets it after a day. So the
 // payment is marked before the first call, and any later call first looks for an
-// earlier result, even if the job that made it is gone.
+// earlier result, even if the job that made it is gone. For a decided payment, SettlePayment
+// reads what else the provider has moved.
 func (s *Service) SettlePayment(ctx context.Context, paymentID int64) error {
 	p, retry, err := s.askForPayment(ctx, paymentID)
-	if err != nil || p.Status != Processing {
+	if err != nil {
 		return err
+	}
+	if p.Status != Processing {
+		return s.adoptReports(ctx, p)
 	}
 	result, err := s.Gateway.Charge(ctx, cards.ChargeRequest{
 		Terms: p.terms(), PaymentID: p.ID, Token: p.Card.Token, Retry: retry,

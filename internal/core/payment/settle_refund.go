@@ -62,6 +62,9 @@ func (s *Service) askForRefund(ctx context.Context, refundID int64) (p *Payment,
 // adoptReports applies what the provider has moved on a payment's charge without this
 // service, so that the next attempt decides with it.
 func (s *Service) adoptReports(ctx context.Context, p *Payment) error {
+	if p.Card.ExternalID == "" {
+		return nil
+	}
 	reports, err := s.Gateway.Reports(ctx, cards.ReportQuery{Charge: p.Card.ExternalID})
 	if err != nil {
 		return err

@@ -225,6 +225,7 @@ var planCases = map[string][]planCase{
 	"CardPaymentsAmong":      {{args: "'{5,14999}'", rows: 7, buffers: 32}},
 	"PaymentsOfIDs":          {{args: "'{5,14999}'", rows: 2, buffers: 12}},
 	"PaymentsOfUUIDs":        {{args: "'{00000000-0000-4000-8000-000000000005,00000000-0000-4000-8000-000000014999}'", rows: 2, buffers: 12}},
+	"DisputedCharges":        {{rows: 2 * 320, buffers: 1600}},
 	"NextDispute":            {{rows: 320, buffers: 400}},
 	"RefundsOfPayments":      {{args: "'{5,14999}'", rows: 5, buffers: 20}},
 	"ReconciliationPass":     {{rows: 1, buffers: 5, scanned: 1}},

@@ -3,6 +3,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,11 +49,13 @@ type Store interface {
 	CardPayments(ctx context.Context, since time.Time, uuids []string) (found []*payment.Payment, unreadable []string, err error)
 	// CountCardPayments returns the number of card payments.
 	CountCardPayments(ctx context.Context) (int64, error)
+	// DisputedCharges returns the provider's ids of charges with an open dispute.
+	DisputedCharges(ctx context.Context) ([]string, error)
 }
 
-// Service compares our data with itself and with the provider's, and refunds late
-// captures: money that the provider captured for failed payments. A healthy system has
-// no mismatch.
+// Service compares our data with itself and with the provider's. It adopts refunds and
+// disputes that no event has reported, and refunds late captures: money that the provider
+// captured for failed payments. A healthy system has no mismatch.
 type Service struct {
 	Store    Store
 	Progress Progress
@@ -60,15 +63,16 @@ type Service struct {
 	Every time.Duration
 	// Report is called for each mismatch, and again if its step is repeated.
 	Report func(payment.Mismatch)
-	// Payments refunds late captures; nil only reports them.
+	// Payments adopts refunds and disputes, and refunds late captures; nil only reports them.
 	Payments *payment.Service
 	// Gateway is nil where cards are not accepted.
 	Gateway cards.Gateway
 	Now     func() time.Time
 }
 
-// compareCharges refunds late captures, then compares the provider's charges with
-// our payments. It also compares if a refund fails, and returns that error.
+// compareCharges adopts what the provider reports and refunds late captures, then compares
+// the provider's charges with our payments. It also compares if one of that fails, and
+// returns that error.
 func (s *Service) compareCharges(ctx context.Context) (found []payment.Mismatch, seen compared, err error) {
 	now := s.Now()
 	since, settled := now.Add(-Window), now.Add(-SettleTime)
@@ -78,11 +82,17 @@ func (s *Service) compareCharges(ctx context.Context) (found []payment.Mismatch,
 	if err != nil {
 		return nil, seen, fmt.Errorf("read the provider's charges: %w", err)
 	}
-	captured := capturedCharges(charges)
-	payments, unreadable, err := s.Store.CardPayments(ctx, since, captured.uuids())
+	reports, err := s.readReports(ctx, since, settled)
 	if err != nil {
 		return nil, seen, err
 	}
+	adopting := s.adopt(ctx, reports)
+	captured := capturedCharges(charges)
+	payments, unreadable, err := s.Store.CardPayments(ctx, since, append(uuids(captured), uuids(reports)...))
+	if err != nil {
+		return nil, seen, errors.Join(adopting, err)
+	}
+	err = adopting
 	for _, key := range unreadable {
 		delete(captured, key)
 	}
@@ -91,7 +101,48 @@ func (s *Service) compareCharges(ctx context.Context) (found []payment.Mismatch,
 	}
 	seen = countPayments(payments, settled)
 	seen.unreadable = len(unreadable)
-	return compare(payments, captured, since, settled), seen, err
+	return compare(payments, captured, reports, since, settled), seen, err
+}
+
+// reportsByPayment holds what the provider reports about refunds and disputes, by payment
+// key.
+type reportsByPayment map[string][]cards.Report
+
+// readReports reads the refunds and disputes that began in the period, and those of all
+// charges with an open dispute: banks take months.
+func (s *Service) readReports(ctx context.Context, from, to time.Time) (reportsByPayment, error) {
+	charges, err := s.Store.DisputedCharges(ctx)
+	if err != nil {
+		return nil, err
+	}
+	queries := []cards.ReportQuery{{From: from, To: to}}
+	for _, charge := range charges {
+		queries = append(queries, cards.ReportQuery{Charge: charge})
+	}
+	found := reportsByPayment{}
+	for _, query := range queries {
+		reports, err := s.Gateway.Reports(ctx, query)
+		if err != nil {
+			return nil, fmt.Errorf("read the provider's refunds and disputes: %w", err)
+		}
+		for _, r := range reports {
+			found[r.Key()] = append(found[r.Key()], r)
+		}
+	}
+	return found, nil
+}
+
+// adopt applies reports as provider events would. Those that differ from our payments are
+// found by the comparison.
+func (s *Service) adopt(ctx context.Context, reports reportsByPayment) (err error) {
+	if s.Payments == nil {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(reports)) {
+		_, failed := s.Payments.ApplyReports(ctx, reports[key])
+		err = errors.Join(err, failed)
+	}
+	return err
 }
 
 // compared counts the payments that were read for the comparison, those among them that
@@ -136,9 +187,9 @@ func capturedCharges(charges []cards.ProviderCharge) chargesByPayment {
 }
 
 // uuids returns the UUIDs in our keys. It skips foreign keys.
-func (captured chargesByPayment) uuids() []string {
+func uuids[V any](byKey map[string]V) []string {
 	var found []string
-	for key := range captured {
+	for key := range byKey {
 		if uuid, ok := cards.PaymentUUID(key); ok {
 			found = append(found, uuid)
 		}
@@ -149,13 +200,15 @@ func (captured chargesByPayment) uuids() []string {
 // compare returns the payments that differ from their charges, and the charges for
 // unknown payments. The charges are complete since the given time; a later pass
 // compares requests newer than settled.
-func compare(payments []*payment.Payment, captured chargesByPayment, since, settled time.Time) []payment.Mismatch {
+func compare(
+	payments []*payment.Payment, captured chargesByPayment, reports reportsByPayment, since, settled time.Time,
+) []payment.Mismatch {
 	var found []payment.Mismatch
 	unknown := maps.Clone(captured)
 	for _, p := range payments {
 		charges := captured[p.Key()]
 		delete(unknown, p.Key())
-		detail := undecided(p, settled)
+		detail := cmp.Or(undecided(p, settled), notAdopted(p, reports[p.Key()]))
 		switch {
 		case detail != "":
 		case p.CreatedAt.After(since) || len(charges) > 0:
@@ -189,6 +242,26 @@ func undecided(p *payment.Payment, settled time.Time) string {
 	return ""
 }
 
+// notAdopted names a refund or a dispute of the provider that our payment does not show, or
+// returns "".
+func notAdopted(p *payment.Payment, reports []cards.Report) string {
+	for _, report := range reports {
+		if d := report.Dispute; d != nil {
+			i := slices.IndexFunc(p.Disputes, func(ours *cards.Dispute) bool { return ours.ID == d.ID && ours.Status == d.Status })
+			if i < 0 {
+				return fmt.Sprintf("the dispute %s is %s at the provider, and not here", d.ID, d.Status)
+			}
+			continue
+		}
+		result := report.Result
+		i := slices.IndexFunc(p.Refunds, func(r *payment.Refund) bool { return r.ExternalID == result.ExternalID || r.Key() == result.Refund })
+		if result.Outcome != cards.ChargeRefused && (i < 0 || p.Refunds[i].Status == payment.RefundFailed) {
+			return fmt.Sprintf("the refund %s of %s at the provider, and not here", result.ExternalID, result.Amount)
+		}
+	}
+	return ""
+}
+
 // mismatch describes how a payment differs from its charges, or returns "".
 func mismatch(p *payment.Payment, charges []cards.ProviderCharge, settled time.Time) string {
 	switch {
@@ -202,6 +275,8 @@ func mismatch(p *payment.Payment, charges []cards.ProviderCharge, settled time.T
 		return fmt.Sprintf("failed here, and %d times captured by the provider", len(charges))
 	case len(charges) != 1:
 		return fmt.Sprintf("captured here, and %d times by the provider", len(charges))
+	case charges[0].ExternalID != p.Card.ExternalID:
+		return fmt.Sprintf("the charge %s here, and %s at the provider", p.Card.ExternalID, charges[0].ExternalID)
 	case !charges[0].Amount.Equal(p.Amount):
 		return fmt.Sprintf("%s here, and %s at the provider", p.Amount, charges[0].Amount)
 	case !charges[0].Received.Equal(p.Amount):

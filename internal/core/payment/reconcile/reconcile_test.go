@@ -30,7 +30,10 @@ func rub(amount string) core.Money {
 }
 
 func card(status payment.Status, at time.Time, refunds ...*payment.Refund) *payment.Payment {
-	return &payment.Payment{ID: 7, UUID: "of-7", Method: payment.ByCard, Amount: rub("100.00"), Status: status, Refunds: refunds, CreatedAt: at}
+	return &payment.Payment{
+		ID: 7, UUID: "of-7", Method: payment.ByCard, Amount: rub("100.00"), Status: status, Refunds: refunds, CreatedAt: at,
+		Card: payment.Card{ExternalID: "pi_1"},
+	}
 }
 
 func refund(status payment.RefundStatus, amount string, at time.Time) *payment.Refund {
@@ -51,6 +54,13 @@ func received(amount string) cards.ProviderCharge {
 	return c
 }
 
+// another is the charge with another id.
+func another(id string) cards.ProviderCharge {
+	c := once
+	c.ExternalID = id
+	return c
+}
+
 var once = charge("100.00", "0.00")
 
 // comparisons are payments, their charges at the provider, and the expected mismatch.
@@ -64,6 +74,7 @@ var comparisons = map[string]struct {
 	"captured never":                  {card(payment.Captured, before), nil, "captured here, and 0 times by the provider"},
 	"captured a moment ago":           {card(payment.Captured, since), nil, ""},
 	"another amount":                  {card(payment.Captured, before), []cards.ProviderCharge{charge("99.99", "0.00")}, "100.00 RUB here, and 99.99 RUB at the provider"},
+	"another charge":                  {card(payment.Captured, before), []cards.ProviderCharge{another("pi_2")}, "the charge pi_1 here, and pi_2 at the provider"},
 	"less received":                   {card(payment.Captured, before), []cards.ProviderCharge{received("0.01")}, "100.00 RUB here, and 0.01 RUB received by the provider"},
 	"failed":                          {card(payment.Failed, before), nil, ""},
 	"failed and captured":             {card(payment.Failed, before), []cards.ProviderCharge{once}, "failed here, and captured by the provider"},
@@ -111,9 +122,51 @@ func TestCompare_ReportsMismatches(t *testing.T) {
 					want[0].Resource = "charge/pi_1"
 				}
 			}
-			if diff := cmp.Diff(want, compare(payments, captured, listed, settled)); diff != "" {
+			if diff := cmp.Diff(want, compare(payments, captured, nil, listed, settled)); diff != "" {
 				t.Errorf("mismatches (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// reported are a refund and a dispute of payment 7 at the provider.
+func reported(outcome cards.ChargeOutcome, status cards.DisputeStatus) reportsByPayment {
+	return reportsByPayment{"payment-of-7": {
+		{Result: cards.ChargeResult{Terms: cards.Terms{Amount: rub("30.00")}, Outcome: outcome, ExternalID: "re_1", Charge: "pi_1"}},
+		{Dispute: &cards.DisputeReport{Dispute: cards.Dispute{ID: "dp_1", Amount: rub("100.00"), Status: status}, Charge: "pi_1"}},
+	}}
+}
+
+func TestCompare_ReportsWhatIsNotAdopted(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		refund   payment.RefundStatus
+		dispute  cards.DisputeStatus
+		reported reportsByPayment
+		want     string
+	}{
+		"the same":            {payment.RefundSucceeded, cards.DisputeLost, reported(cards.ChargeSucceeded, cards.DisputeLost), ""},
+		"no refund":           {"", cards.DisputeLost, reported(cards.ChargeSucceeded, cards.DisputeLost), "the refund re_1 of 30.00 RUB at the provider, and not here"},
+		"a failed refund":     {payment.RefundFailed, cards.DisputeLost, reported(cards.ChargeRefused, cards.DisputeLost), ""},
+		"one that has failed": {payment.RefundFailed, cards.DisputeLost, reported(cards.ChargeSucceeded, cards.DisputeLost), "the refund re_1 of 30.00 RUB at the provider, and not here"},
+		"no dispute":          {payment.RefundSucceeded, "", reported(cards.ChargeSucceeded, cards.DisputeLost), "the dispute dp_1 is lost at the provider, and not here"},
+		"another status":      {payment.RefundSucceeded, cards.DisputeWon, reported(cards.ChargeSucceeded, cards.DisputeLost), "the dispute dp_1 is lost at the provider, and not here"},
+	} {
+		p := card(payment.Captured, old)
+		if c.refund != "" {
+			r := refund(c.refund, "30.00", old)
+			r.ExternalID = "re_1"
+			p.Refunds = append(p.Refunds, r)
+		}
+		if c.dispute != "" {
+			p.Disputes = append(p.Disputes, &cards.Dispute{ID: "dp_1", Status: c.dispute})
+		}
+		var want []payment.Mismatch
+		if c.want != "" {
+			want = []payment.Mismatch{{Resource: "payment/7", Detail: c.want}}
+		}
+		if diff := cmp.Diff(want, compare([]*payment.Payment{p}, nil, c.reported, listed, settled)); diff != "" {
+			t.Errorf("%s: mismatches (-want +got):\n%s", name, diff)
+		}
 	}
 }

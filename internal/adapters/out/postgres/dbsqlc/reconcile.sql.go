@@ -275,7 +275,7 @@ const comparePayments = `-- name: ComparePayments :many
 SELECT p.id, array_remove(ARRAY[
     CASE WHEN p.amount = 'NaN' THEN 'its amount is NaN' END,
     'the amount is NaN of refund ' || r.unreadable,
-    CASE WHEN r.promised > p.amount THEN format('%s captured, and %s refunded', p.amount, r.promised) END,
+    CASE WHEN r.promised > p.amount AND NOT r.waiting THEN format('%s captured, and %s refunded', p.amount, r.promised) END,
     CASE WHEN p.status = 'captured' AND e.amount <> p.amount THEN format('%s captured, and its entries make %s', p.amount, e.amount) END,
     CASE WHEN r.refunded <> r.entries THEN format('%s refunded, and its entries make %s', r.refunded, r.entries) END
     ], NULL)::text[] AS details
@@ -284,6 +284,8 @@ CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS amount FROM ledger_entry 
 CROSS JOIN LATERAL (
     SELECT coalesce(sum(n.amount) FILTER (WHERE n.status <> 'failed'), 0) AS promised,
            coalesce(sum(n.amount) FILTER (WHERE n.status = 'succeeded'), 0) AS refunded, coalesce(sum(m.amount), 0) AS entries,
+           -- Until the provider decides, refunds of ours may have lost the money to one in its dashboard.
+           coalesce(bool_or(n.made_at_provider) AND bool_or(n.status = 'pending'), false) AS waiting,
            string_agg(n.id::text, ', ' ORDER BY n.id) FILTER (WHERE n.amount = 'NaN') AS unreadable
     FROM refund n CROSS JOIN LATERAL (
         SELECT sum(CASE WHEN debit = 'provider' THEN -amount ELSE amount END) AS amount FROM ledger_entry WHERE refund_id = n.id
@@ -371,6 +373,32 @@ func (q *Queries) CompareProducts(ctx context.Context, arg CompareProductsParams
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const disputedCharges = `-- name: DisputedCharges :many
+SELECT coalesce(external_payment_id, '')::text AS charge FROM payment
+WHERE id = ANY(ARRAY(SELECT payment_id FROM dispute
+                     WHERE status IN ('warning_needs_response', 'warning_under_review', 'needs_response', 'under_review')))
+`
+
+func (q *Queries) DisputedCharges(ctx context.Context) ([]string, error) {
+	rows, err := q.db.Query(ctx, disputedCharges)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var charge string
+		if err := rows.Scan(&charge); err != nil {
+			return nil, err
+		}
+		items = append(items, charge)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ ORDER BY o.id;
 SELECT p.id, array_remove(ARRAY[
     CASE WHEN p.amount = 'NaN' THEN 'its amount is NaN' END,
     'the amount is NaN of refund ' || r.unreadable,
-    CASE WHEN r.promised > p.amount THEN format('%s captured, and %s refunded', p.amount, r.promised) END,
+    CASE WHEN r.promised > p.amount AND NOT r.waiting THEN format('%s captured, and %s refunded', p.amount, r.promised) END,
     CASE WHEN p.status = 'captured' AND e.amount <> p.amount THEN format('%s captured, and its entries make %s', p.amount, e.amount) END,
     CASE WHEN r.refunded <> r.entries THEN format('%s refunded, and its entries make %s', r.refunded, r.entries) END
     ], NULL)::text[] AS details
@@ -32,6 +32,8 @@ CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS amount FROM ledger_entry 
 CROSS JOIN LATERAL (
     SELECT coalesce(sum(n.amount) FILTER (WHERE n.status <> 'failed'), 0) AS promised,
            coalesce(sum(n.amount) FILTER (WHERE n.status = 'succeeded'), 0) AS refunded, coalesce(sum(m.amount), 0) AS entries,
+           -- Until the provider decides, refunds of ours may have lost the money to one in its dashboard.
+           coalesce(bool_or(n.made_at_provider) AND bool_or(n.status = 'pending'), false) AS waiting,
            string_agg(n.id::text, ', ' ORDER BY n.id) FILTER (WHERE n.amount = 'NaN') AS unreadable
     FROM refund n CROSS JOIN LATERAL (
         SELECT sum(CASE WHEN debit = 'provider' THEN -amount ELSE amount END) AS amount FROM ledger_entry WHERE refund_id = n.id
@@ -126,6 +128,11 @@ FROM (
 SELECT created_at, id, payment_id FROM refund
 WHERE id > 0 AND (created_at, id) > (@after_time::timestamptz, @after_id::bigint)
 ORDER BY created_at, id LIMIT @page;
+
+-- name: DisputedCharges :many
+SELECT coalesce(external_payment_id, '')::text AS charge FROM payment
+WHERE id = ANY(ARRAY(SELECT payment_id FROM dispute
+                     WHERE status IN ('warning_needs_response', 'warning_under_review', 'needs_response', 'under_review')));
 
 -- name: NextDispute :many
 -- The time until the next answer to a dispute is due.

@@ -108,6 +108,12 @@ func (s Store) cardPaymentsSince(ctx context.Context, since time.Time) (ids []in
 	return ids, err
 }
 
+// DisputedCharges returns the provider's ids of charges with an open dispute.
+func (s Store) DisputedCharges(ctx context.Context) ([]string, error) {
+	charges, err := dbsqlc.New(s.db.Pool()).DisputedCharges(ctx)
+	return charges, pgtx.Failed("read the disputed charges", err)
+}
+
 // CountCardPayments returns the number of card payments.
 func (s Store) CountCardPayments(ctx context.Context) (n int64, err error) {
 	q := dbsqlc.New(s.db.Pool())
