@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/orders/internal/dev/fakestripe"
 	"example.com/orders/internal/dev/loopback"
 )
 
@@ -46,8 +47,33 @@ func newFaults(s *servers) *faults {
 			begin: s.onPostgres("ALTER DATABASE "+serviceDatabase+" SET default_transaction_read_only = on", endSessions(serviceDatabase)),
 			end:   s.onPostgres(makeWritable, endSessions(serviceDatabase)),
 		},
-		"client": {begin: client.start, end: client.stop},
+		"client":  {begin: client.start, end: client.stop},
+		"refund":  {begin: s.refundLatest, end: func(context.Context) error { return nil }},
+		"dispute": {begin: s.disputeLatest, end: s.winDispute},
 	}}
+}
+
+// refundLatest refunds the latest card payment in the provider's dashboard.
+func (s *servers) refundLatest(ctx context.Context) error {
+	charge, amount, err := s.stripe.LatestCharge(ctx)
+	if err == nil {
+		_, err = s.stripe.RefundInDashboard(ctx, charge, amount, "succeeded")
+	}
+	return err
+}
+
+// disputeLatest lets a bank dispute the latest card payment.
+func (s *servers) disputeLatest(ctx context.Context) error {
+	charge, amount, err := s.stripe.LatestCharge(ctx)
+	if err == nil {
+		s.dispute, err = s.stripe.OpenDispute(ctx, charge, amount, fakestripe.NeedsResponse)
+	}
+	return err
+}
+
+// winDispute lets the bank decide for the shop.
+func (s *servers) winDispute(ctx context.Context) error {
+	return s.stripe.StepDispute(ctx, s.dispute, fakestripe.Won)
 }
 
 const (
@@ -97,7 +123,7 @@ func (f *faults) serve(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	known, ok := f.known[name]
 	if !ok {
-		http.Error(w, "the faults are broker, client, database and provider", http.StatusNotFound)
+		http.Error(w, "the faults are broker, client, database, dispute, provider and refund", http.StatusNotFound)
 		return
 	}
 	change, begin := known.end, r.Method == http.MethodPut

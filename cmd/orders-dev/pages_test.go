@@ -143,6 +143,15 @@ func wantScenariosToPay(t *testing.T, d *running) {
 	}
 }
 
+// The shop refunds past the service, which finds the refund in its books once.
+func wantDashboardRefund(t *testing.T, d *running) {
+	t.Helper()
+	entries := d.press(t, "refund")
+	if i := slices.IndexFunc(entries, func(e play.Entry) bool { return e.Kind == "verdict" }); i < 0 || !entries[i].Right {
+		t.Errorf("the time line: %+v", entries)
+	}
+}
+
 // The path of the twin leads nowhere in the service.
 func wantNoTwin(t *testing.T, d *running) {
 	t.Helper()

@@ -45,6 +45,8 @@ type servers struct {
 	postgres  *devpostgres.Server
 	issuer    *devissuer.Issuer
 	broker    *devbroker.Broker
+	stripe    *fakestripe.Server
+	dispute   string // the one that the fault dispute has opened
 
 	stops []func() error // called by stop, last one first
 }
@@ -171,6 +173,7 @@ func (s *servers) startStripe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.stripe = stripe
 	s.onStop(func() error { stripe.Close(); return nil })
 	s.serve(ctx, stripe.Serve, s.stripeLn)
 	return nil

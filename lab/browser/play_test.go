@@ -241,7 +241,7 @@ func payByKeyboard(t *testing.T, p playground) {
 			}
 		}
 	}
-	for _, want := range []string{"pay", "lose", "change", "race", "kill", "expire", "new", "timeline"} {
+	for _, want := range []string{"pay", "lose", "change", "race", "kill", "expire", "refund", "new", "timeline"} {
 		if !visited[want] {
 			t.Errorf("Tab does not reach %s: %v", want, visited)
 		}

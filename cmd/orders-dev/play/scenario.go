@@ -33,6 +33,7 @@ var scenarios = map[string]func(*play, context.Context) error{
 	"race":   (*play).race,
 	"kill":   (*play).kill,
 	"expire": (*play).expire,
+	"refund": (*play).refundInDashboard,
 	"new":    (*play).newPayment,
 }
 

@@ -35,8 +35,11 @@ type stage struct {
 	db       database
 	replicas [2]*replica
 	client   client
+	cards    *cardProvider
 	token    string // billing's
-	opened   time.Time
+	// Those of the customer and the seller of a card payment.
+	buyerToken, sellerToken string
+	opened                  time.Time
 
 	guarded, twin *account
 	scenario      sync.Mutex // one at a time, except for Pay
@@ -92,16 +95,20 @@ func openStage(ctx context.Context, cfg Config) (_ *stage, err error) {
 	if s.db, err = openDatabase(ctx, owner); err != nil {
 		return nil, err
 	}
+	if s.cards, err = openCardProvider(ctx, owner); err != nil {
+		return nil, err
+	}
 	environ := append(slices.Clone(cfg.Environ),
 		"ORDERS_ADDR=127.0.0.1:0", "ORDERS_ADMIN_ADDR=127.0.0.1:0", "ORDERS_DATABASE_URL="+service+"&pool_max_conns=8",
-		"ORDERS_NATS_URL=", "ORDERS_STRIPE_KEY=", "ORDERS_STRIPE_WEBHOOK_SECRET=")
+		"ORDERS_NATS_URL=")
+	environ = append(environ, s.cards.environ...)
 	for i, name := range []string{"A", "B"} {
 		s.replicas[i] = &replica{name: name, environ: environ, log: cfg.Log}
 	}
 	if err = s.startReplicas(ctx, func(*replica) {}); err != nil {
 		return nil, err
 	}
-	if s.token, err = cfg.Token(billing, string(core.System)); err != nil {
+	if err = s.makeTokens(cfg.Token); err != nil {
 		return nil, err
 	}
 	for _, a := range []*account{s.guarded, s.twin} {
@@ -242,6 +249,9 @@ func (s *stage) close() {
 		if r != nil {
 			r.stop()
 		}
+	}
+	if s.cards != nil {
+		_ = s.cards.stop() // nobody calls it any more
 	}
 	if s.db.pool != nil {
 		s.db.pool.Close()
