@@ -19,6 +19,8 @@ type Charge struct {
 	Amount   int64
 	Currency string
 	Refunded int64
+	// Disputed is what disputes have taken and not returned, with their fees.
+	Disputed int64
 }
 
 // Charges returns captured money by payment. It skips charges without orders_payment in
@@ -28,7 +30,9 @@ func (s *Server) Charges(ctx context.Context) (map[string]Charge, error) {
 		SELECT metadata->>'orders_payment' AS payment, count(*), (array_agg(id ORDER BY number))[1],
 		       sum(amount)::bigint, min(currency),
 		       coalesce(sum((SELECT sum(amount) FROM fakestripe.refund r
-		                     WHERE r.intent = i.id AND r.status = 'succeeded')), 0)::bigint
+		                     WHERE r.intent = i.id AND r.status = 'succeeded')), 0)::bigint,
+		       coalesce(sum((SELECT sum((t->>'fee')::bigint - (t->>'amount')::bigint)
+		                     FROM fakestripe.dispute d, jsonb_array_elements(d.transactions) t WHERE d.intent = i.id)), 0)::bigint
 		FROM fakestripe.intent i
 		WHERE status = 'succeeded' AND metadata ? 'orders_payment'
 		GROUP BY 1`)

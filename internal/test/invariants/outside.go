@@ -16,9 +16,11 @@ import (
 // they had failed, which are given back.
 func CapturedByCard(ctx context.Context, db pgtest.Querier) (map[string]fakestripe.Charge, error) {
 	rows, _ := db.Query(ctx, `
-		SELECT 'payment-' || p.uuid, 1, coalesce(p.external_payment_id, ''), (p.amount * 100)::bigint, lower(p.currency),
-		       (100 * coalesce((SELECT sum(r.amount) FROM refund r WHERE r.payment_id = p.id AND r.status = 'succeeded'), 0))::bigint
-		FROM payment p WHERE p.method = 'card' AND (p.status = 'captured'
+		SELECT 'payment-' || p.uuid, 1, coalesce(p.external_payment_id, ''), (p.amount * units)::bigint, lower(p.currency),
+		       (units * coalesce((SELECT sum(r.amount) FROM refund r WHERE r.payment_id = p.id AND r.status = 'succeeded'), 0))::bigint,
+		       (units * coalesce((SELECT sum(CASE e.credit WHEN 'provider' THEN e.amount ELSE -e.amount END) FROM ledger_entry e
+		                          WHERE e.payment_id = p.id AND e.kind IN ('dispute', 'dispute_fee')), 0))::bigint
+		FROM payment p, LATERAL (SELECT CASE p.currency WHEN 'JPY' THEN 1 WHEN 'KWD' THEN 1000 ELSE 100 END AS units) c WHERE p.method = 'card' AND (p.status = 'captured'
 			OR EXISTS (SELECT FROM ledger_entry e WHERE e.payment_id = p.id AND e.credit = 'unapplied'))`)
 	captured, err := pgx.CollectRows(rows, pgx.RowToStructByPos[fakestripe.Charge])
 	if err != nil {
