@@ -82,3 +82,32 @@ func webhook(owner core.Actor, of string) *command {
 		return string(outcome), err
 	})
 }
+
+// reported is the provider's event about what it has moved by itself. A second one has the
+// same id.
+func reported(name string, owner core.Actor, of string, report func(charge string) cards.Report) *command {
+	return onCharge(name, owner, of, func(ctx context.Context, s *payment.Service, p *payment.Payment) (string, error) {
+		outcome, _, err := s.ApplyProviderEvent(ctx, payment.ProviderEvent{
+			Message: core.Message{Source: "provider", ID: name + "-of-" + of, SentAt: restockedAt},
+			Report:  report("ch_" + p.Key()),
+		})
+		return string(outcome), err
+	})
+}
+
+// refundedThere is a refund in the provider's dashboard.
+func refundedThere(owner core.Actor, of string, amount int) *command {
+	return reported("refundedThere", owner, of, func(charge string) cards.Report {
+		terms := cards.Terms{Amount: commands.Roubles(amount)}
+		return cards.Report{Result: cards.ChargeResult{Terms: terms, Outcome: cards.ChargeSucceeded, ExternalID: "re_there", Charge: charge}}
+	})
+}
+
+// disputed is a bank's dispute of the order that is charged, with a status.
+func disputed(owner core.Actor, status cards.DisputeStatus) *command {
+	return reported("dispute "+string(status), owner, "charging", func(charge string) cards.Report {
+		d := cards.Dispute{ID: "dp_1", Amount: commands.Roubles(4), Reason: "fraudulent", Status: status, CreatedAt: restockedAt}
+		withdrawn := cards.DisputedFunds{ExternalID: "txn_1", Amount: d.Amount}
+		return cards.Report{Dispute: &cards.DisputeReport{Dispute: d, Charge: charge, Funds: []cards.DisputedFunds{withdrawn}}}
+	})
+}

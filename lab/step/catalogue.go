@@ -7,6 +7,7 @@ import (
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // setUp is the state at the beginning of every run.
@@ -74,6 +75,11 @@ var catalogue = map[string][]*command{
 	"bounds": { // of unpaid orders and extensions
 		place(ann, "ann", order.Item{SKU: "tea", Quantity: 1}), place(ann, "ann", order.Item{SKU: "cup", Quantity: 1}),
 		extend(ann, "unpaid"), extend(ann, "expired"), cancel(ann, "unpaid"),
+	},
+	"provider": { // moves money that nobody here has asked for
+		settle(bob, "charging"), refundedThere(bob, "charging", 6), disputed(bob, cards.DisputeNeedsResponse),
+		disputed(bob, cards.DisputeLost), refund(admin, "charging", 4), settleRefund(bob, "charging"),
+		cancel(seller, "charging"), advance(seller, "charging", order.Fulfilling),
 	},
 	"unpaid":   about("unpaid", ann, order.Fulfilling, settle(ann, "unpaid")),
 	"paid":     about("paid", ann, order.Fulfilling, cancel(stranger, "paid"), publish()),

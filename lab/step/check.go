@@ -89,7 +89,7 @@ const finalState = `
 	UNION ALL SELECT format('balance of %s: %s', customer_id, round(amount, 2)) FROM balance
 	UNION ALL SELECT format('order %s: %s %s %s %s', o.idempotency_key, o.status, o.reserved_until IS NOT NULL,
 		coalesce((SELECT round(sum(amount), 2) FROM payment p WHERE p.order_id = o.id), 0.00),
-		coalesce((SELECT round(sum(amount), 2) FROM refund f WHERE f.order_id = o.id), 0.00)) FROM orders o
+		coalesce((SELECT round(sum(amount), 2) FROM refund f WHERE f.order_id = o.id AND f.status <> 'failed'), 0.00)) FROM orders o
 	ORDER BY 1`
 
 // reference is the service in memory, where commands run one by one.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment/cards"
 )
 
 // scenarios are commands that run one after the other: each of the catalogue alone, those
@@ -16,6 +17,8 @@ func scenarios() map[string][]*command {
 	tea := order.Item{SKU: "tea", Quantity: 2}
 	all := map[string][]*command{
 		"settleRefund":  {settle(bob, "charging"), refund(bob, "charging", 0), settleRefund(bob, "charging")},
+		"refundedThere": {settle(bob, "charging"), refund(admin, "charging", 4), refundedThere(bob, "charging", 6)},
+		"dispute":       {settle(bob, "charging"), disputed(bob, cards.DisputeNeedsResponse), disputed(bob, cards.DisputeLost)},
 		"restock":       {put(seller, "new", 1, 3), restock("new"), restock("new")},
 		"restock, sold": {put(seller, "new", 1, 3), place(bob, "bob", order.Item{SKU: "new", Quantity: 1}), put(seller, "new", 1, 3)},
 		"updateOrderStatus, late": {

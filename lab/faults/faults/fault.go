@@ -37,7 +37,7 @@ var none = []Fault{{Name: "none", Number: "F0", Short: true}}
 
 // All are all faults.
 var All = slices.Concat(
-	none, replicaFaults, clientFaults, programFaults, clockFaults, tokenFaults, providerFaults, brokerFaults, upgradeFaults,
+	none, replicaFaults, clientFaults, programFaults, clockFaults, tokenFaults, providerFaults, elsewhereFaults, brokerFaults, upgradeFaults,
 	cardlessFaults, stalledFaults, serverFaults, linkFaults, failoverFaults, diskFaults, restoreFaults,
 )
 
