@@ -66,6 +66,9 @@ var violations = map[string]string{
 	"refund_reference":           second("refund", `{"id": 9, "uuid": `+otherUUID+`, "idempotency_key": "other", "external_refund_id": "re_2"}`),
 	"stock_adjustment_reference": second("stock_adjustment", `{"id": 9, "idempotency_key": "other"}`),
 
+	// A refund made at the provider is not made again, by no version.
+	"refund_made_at_provider_check": `UPDATE refund SET made_at_provider = true, asked_at = now()`,
+
 	// One live payment for an order, and one charge for a payment (R-DIST-IDEM-4).
 	"payment_one_live":                         second("payment", `{"id": 9, "uuid": `+otherUUID+`, "idempotency_key": "other", "external_payment_id": "pi_2"}`),
 	"payment_provider_external_payment_id_key": second("payment", `{"id": 9, "uuid": `+otherUUID+`, "idempotency_key": "other", "status": "failed"}`),

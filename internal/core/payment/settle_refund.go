@@ -37,7 +37,7 @@ func (s *Service) SettleRefund(ctx context.Context, refundID int64) error {
 	return undecided(result, mismatch, err)
 }
 
-// askForRefund marks a refund as asked about, and reports whether it may already have
+// askForRefund marks a refund of ours as asked about, and reports whether it may already have
 // been.
 func (s *Service) askForRefund(ctx context.Context, refundID int64) (p *Payment, r *Refund, before bool, err error) {
 	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
@@ -47,7 +47,7 @@ func (s *Service) askForRefund(ctx context.Context, refundID int64) (p *Payment,
 		}
 		p, r = op.refundByID(refundID)
 		before = asked(r.AskedAt, r.CreatedAt, tx.Now)
-		if r.Status != RefundPending || !r.AskedAt.IsZero() {
+		if r.Status != RefundPending || r.MadeAtProvider || !r.AskedAt.IsZero() {
 			return nil
 		}
 		r.AskedAt = tx.Now

@@ -1,0 +1,2 @@
+-- Commands write while a table is validated.
+ALTER TABLE refund VALIDATE CONSTRAINT refund_made_at_provider_check;
