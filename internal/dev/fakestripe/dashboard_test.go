@@ -80,26 +80,32 @@ func TestRefundInDashboard_MovesMoneyAndSaysSo(t *testing.T) {
 func TestDispute_MovesMoneyAsItsStatusSays(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		steps []string
-		want  []string
+		settlement string
+		steps      []string
+		want       []string
 	}{
-		"won": {[]string{fakestripe.NeedsResponse, fakestripe.UnderReview, fakestripe.Won}, []string{
+		"won": {"", []string{fakestripe.NeedsResponse, fakestripe.UnderReview, fakestripe.Won}, []string{
 			"charge.dispute.created needs_response", "charge.dispute.funds_withdrawn needs_response -500",
 			"charge.dispute.updated under_review -500",
 			"charge.dispute.closed won -500 500", "charge.dispute.funds_reinstated won -500 500",
 		}},
-		"lost": {[]string{fakestripe.NeedsResponse, fakestripe.Lost}, []string{
+		"settled in another currency": {"eur", []string{fakestripe.NeedsResponse, fakestripe.Won, fakestripe.Lost}, []string{
+			"charge.dispute.created needs_response", "charge.dispute.funds_withdrawn needs_response -1500",
+			"charge.dispute.closed won -1500 1000", "charge.dispute.funds_reinstated won -1500 1000",
+			"charge.dispute.closed lost -1500 1000 -1500", "charge.dispute.funds_withdrawn lost -1500 1000 -1500",
+		}},
+		"lost": {"", []string{fakestripe.NeedsResponse, fakestripe.Lost}, []string{
 			"charge.dispute.created needs_response", "charge.dispute.funds_withdrawn needs_response -500",
 			"charge.dispute.closed lost -500",
 		}},
-		"escalated inquiry": {[]string{fakestripe.Inquiry, fakestripe.NeedsResponse}, []string{
+		"escalated inquiry": {"", []string{fakestripe.Inquiry, fakestripe.NeedsResponse}, []string{
 			"charge.dispute.created warning_needs_response",
 			"charge.dispute.updated needs_response -500", "charge.dispute.funds_withdrawn needs_response -500",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := open(t, fakestripe.Config{})
+			server := open(t, fakestripe.Config{Settlement: c.settlement})
 			id, err := server.OpenDispute(t.Context(), charged(t, server), 500, c.steps[0])
 			if err != nil {
 				t.Fatal(err)

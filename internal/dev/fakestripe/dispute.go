@@ -19,6 +19,9 @@ const (
 	disputeFee = 1500
 	// answerWithin is the time for an answer to a new dispute.
 	answerWithin = 10 * 24 * time.Hour
+	// withdrawalRate and returnRate are how many of the smallest units of the account's
+	// currency make one of the charge's, on different days.
+	withdrawalRate, returnRate = 3, 2
 )
 
 // The steps of a dispute that tests name. An inquiry withdraws no money.
@@ -77,36 +80,38 @@ func scanDispute(row pgx.CollectableRow) (dispute, error) {
 	return d, err
 }
 
-// withdrawn returns the money that the dispute keeps away from the account.
-func (d dispute) withdrawn() int64 {
-	sum := int64(0)
-	for _, moved := range d.BalanceTransactions {
-		sum -= moved.Amount
-	}
-	return sum
+// withdrawn reports whether the dispute keeps money away from the account.
+func (d dispute) withdrawn() bool {
+	n := len(d.BalanceTransactions)
+	return n > 0 && d.BalanceTransactions[n-1].Amount < 0
 }
 
-// move adds a balance transaction: the amount leaves the account, or returns.
-func (d *dispute) move(amount, fee int64) {
+// move adds a balance transaction: the amount leaves the account, or returns. It is in the
+// currency of the account.
+func (d *dispute) move(settlement string, amount, rate, fee int64) {
+	currency := cmp.Or(settlement, d.Currency)
+	if currency != d.Currency {
+		amount *= rate
+	}
 	d.BalanceTransactions = append(d.BalanceTransactions, balanceTransaction{
 		Object: "balance_transaction", ID: "txn_" + rand.Text(), Type: "adjustment",
-		Amount: amount, Currency: d.Currency, Fee: fee, Net: amount - fee,
+		Amount: amount, Currency: currency, Fee: fee, Net: amount - fee,
 	})
 }
 
 // step sets the status, moves the money, and returns the types of the events.
-func (d *dispute) step(status string) []string {
+func (d *dispute) step(status, settlement string) []string {
 	d.Status = status
 	events := []string{"charge.dispute.updated"}
 	if slices.Contains([]string{Won, Lost, InquiryClosed, "prevented"}, status) {
 		events[0] = "charge.dispute.closed"
 	}
 	switch withdrawn := d.withdrawn(); {
-	case status == Won && withdrawn > 0:
-		d.move(withdrawn, 0)
+	case status == Won && withdrawn:
+		d.move(settlement, d.Amount, returnRate, 0)
 		events = append(events, "charge.dispute.funds_reinstated")
-	case (status == NeedsResponse || status == Lost) && withdrawn == 0:
-		d.move(-d.Amount, disputeFee)
+	case (status == NeedsResponse || status == Lost) && !withdrawn:
+		d.move(settlement, -d.Amount, withdrawalRate, disputeFee)
 		events = append(events, "charge.dispute.funds_withdrawn")
 	}
 	return events
@@ -130,7 +135,7 @@ func (s *Server) OpenDispute(ctx context.Context, intentID string, amount int64,
 		if err := s.addEvents(ctx, tx, false, event{"charge.dispute.created", d}); err != nil || status == Inquiry {
 			return err
 		}
-		d.step(status)
+		d.step(status, s.cfg.Settlement)
 		return s.saveDispute(ctx, tx, d, "charge.dispute.funds_withdrawn")
 	})
 }
@@ -143,7 +148,7 @@ func (s *Server) StepDispute(ctx context.Context, id, status string) error {
 		if err != nil {
 			return err
 		}
-		return s.saveDispute(ctx, tx, d, d.step(status)...)
+		return s.saveDispute(ctx, tx, d, d.step(status, s.cfg.Settlement)...)
 	})
 }
 

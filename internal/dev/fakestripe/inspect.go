@@ -19,8 +19,9 @@ type Charge struct {
 	Amount   int64
 	Currency string
 	Refunded int64
-	// Disputed is what disputes have taken and not returned, with their fees.
-	Disputed int64
+	// Disputed is what disputes have taken and not returned, with their fees, by currency:
+	// "1500 eur, 300 rub".
+	Disputed string
 }
 
 // Charges returns captured money by payment. It skips charges without orders_payment in
@@ -31,8 +32,11 @@ func (s *Server) Charges(ctx context.Context) (map[string]Charge, error) {
 		       sum(amount)::bigint, min(currency),
 		       coalesce(sum((SELECT sum(amount) FROM fakestripe.refund r
 		                     WHERE r.intent = i.id AND r.status = 'succeeded')), 0)::bigint,
-		       coalesce(sum((SELECT sum((t->>'fee')::bigint - (t->>'amount')::bigint)
-		                     FROM fakestripe.dispute d, jsonb_array_elements(d.transactions) t WHERE d.intent = i.id)), 0)::bigint
+		       coalesce((SELECT string_agg(taken, ', ' ORDER BY taken) FROM (
+		           SELECT sum((t->>'fee')::bigint - (t->>'amount')::bigint) || ' ' || (t->>'currency') AS taken
+		           FROM fakestripe.dispute d, jsonb_array_elements(d.transactions) t
+		           WHERE d.intent = ANY(array_agg(i.id)) GROUP BY t->>'currency'
+		       ) d), '')
 		FROM fakestripe.intent i
 		WHERE status = 'succeeded' AND metadata ? 'orders_payment'
 		GROUP BY 1`)

@@ -53,6 +53,9 @@ type Config struct {
 	// SearchLag is how long the search misses a new payment. Stripe documents up to a
 	// minute.
 	SearchLag time.Duration
+	// Settlement is the currency of the account, in small letters, which disputes take money
+	// from. It defaults to that of the charge.
+	Settlement string
 }
 
 // Server is the fake. It is safe for concurrent use. Only one process may use a

@@ -105,7 +105,7 @@ func StartCardProvider(t testing.TB, databaseURL string) *CardProvider {
 	p := &CardProvider{}
 	var err error
 	p.Server, err = fakestripe.Open(t.Context(), fakestripe.Config{
-		DatabaseURL: databaseURL, Key: StripeKey, WebhookSecret: WebhookSecret, Late: 300 * time.Millisecond,
+		DatabaseURL: databaseURL, Key: StripeKey, WebhookSecret: WebhookSecret, Late: 300 * time.Millisecond, Settlement: "rub",
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -82,7 +82,7 @@ var invariants = []invariant{
 			AND m.currency = p.currency AND m.debit = 'provider' AND m.credit = 'seller/' || o.seller_id)
 		UNION ALL
 		SELECT 'late capture of payment ' || p.id FROM payment p
-		WHERE p.status = 'failed' AND (SELECT count(*) FROM refund r WHERE r.payment_id = p.id) <> (
+		WHERE p.status = 'failed' AND EXISTS (SELECT FROM refund r WHERE r.payment_id = p.id)::int <> (
 			SELECT count(*) FROM ledger_entry m WHERE m.payment_id = p.id AND m.kind = 'payment' AND m.amount = p.amount
 			AND m.currency = p.currency AND m.debit = 'provider' AND m.credit = 'unapplied')
 		UNION ALL
@@ -111,6 +111,7 @@ var invariants = []invariant{
 			WHEN status = 'cancelled' THEN captured = refunded OR EXISTS ( -- the card rejected the refund
 				SELECT FROM refund r JOIN payment p ON p.id = r.payment_id
 				WHERE r.order_id = money.id AND r.status = 'failed' AND p.method = 'card')
+				OR EXISTS (SELECT FROM dispute WHERE order_id = money.id AND status = 'lost') -- the bank has it
 			ELSE captured = total
 		END`},
 	{"only an order that waits for payment has a reservation", `
@@ -128,13 +129,18 @@ var invariants = []invariant{
 		SELECT 'refund ' || id FROM refund r WHERE 1 <> (
 			SELECT count(*) FROM outbox WHERE type = 'refund.' || r.status AND (data->>'refund_id')::bigint = r.id)
 		UNION ALL
+		SELECT 'dispute ' || external_id FROM dispute d WHERE ( -- it may begin and end more than once
+			SELECT type FROM outbox WHERE data->'dispute'->>'id' = d.external_id ORDER BY id DESC LIMIT 1
+		) IS DISTINCT FROM CASE WHEN status = 'lost' THEN 'payment.dispute_lost'
+			WHEN status IN ('warning_closed', 'prevented', 'won') THEN 'payment.dispute_won' ELSE 'payment.disputed' END
+		UNION ALL
 		SELECT 'entry ' || id FROM ledger_entry m WHERE customer_id IS NOT NULL AND 1 <> (
 			SELECT count(*) FROM outbox WHERE type = 'balance.' || m.kind AND (data->>'balance_transaction_id')::bigint = m.id)
 		UNION ALL
 		SELECT 'adjustment ' || id FROM stock_adjustment a WHERE 1 <> (
 			SELECT count(*) FROM outbox WHERE type = 'product.stock_adjusted' AND (data->>'stock_adjustment_id')::bigint = a.id)`},
 	{"every event has a change", `
-		WITH event AS (SELECT count(*) AS n FROM outbox), change AS (
+		WITH event AS (SELECT count(*) AS n FROM outbox WHERE type NOT LIKE 'payment.dispute%'), change AS (
 			SELECT (SELECT coalesce(sum(version), 0) FROM orders) + (SELECT count(*) FROM payment)
 			     + (SELECT count(*) FROM refund) + (SELECT count(*) FROM stock_adjustment) + (SELECT count(*) FROM ledger_entry WHERE customer_id IS NOT NULL)
 			     -- A card payment and its refund have an event when they begin, too.
@@ -142,10 +148,11 @@ var invariants = []invariant{
 			     + (SELECT count(*) FROM refund r JOIN payment p ON p.id = r.payment_id
 			        WHERE p.method = 'card' AND r.status <> 'pending')
 			     + (SELECT count(*) FROM ledger_entry WHERE kind = 'refund' AND debit = 'provider')
-			     -- A dispute has an event when it begins and when it ends.
-			     + (SELECT count(*) + count(*) FILTER (WHERE status IN ('warning_closed', 'prevented', 'won', 'lost')) FROM dispute)
 			     + (SELECT count(*) FROM ledger_entry WHERE kind = 'payment' AND credit = 'unapplied') AS n)
-		SELECT format('%s events for %s changes', event.n, change.n) FROM event, change WHERE event.n <> change.n`},
+		SELECT format('%s events for %s changes', event.n, change.n) FROM event, change WHERE event.n <> change.n
+		UNION ALL -- a dispute has each status once
+		SELECT format('%s events %s of the dispute %s that is %s', count(*), type, data->'dispute'->>'id', data->'dispute'->>'status')
+		FROM outbox WHERE type LIKE 'payment.dispute%' GROUP BY type, data->'dispute'->>'id', data->'dispute'->>'status' HAVING count(*) > 1`},
 	{"the audit log is what administrators did", `
 		WITH done AS (
 			SELECT 'RefundPayment' AS action, created_by AS actor, 'order/' || order_id AS resource FROM refund

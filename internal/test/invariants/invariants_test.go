@@ -60,8 +60,14 @@ var damages = map[string][]string{
 		"DELETE FROM outbox WHERE type = 'refund.succeeded'",
 		"DELETE FROM outbox WHERE type = 'balance.credit'",
 		"DELETE FROM outbox WHERE type = 'product.stock_adjusted'",
+		`INSERT INTO dispute (external_id, payment_id, order_id, amount, currency, reason, status, created_at)
+		SELECT 'dp_1', id, order_id, 1, 'RUB', 'fraudulent', 'won', now() FROM payment LIMIT 1`,
 	},
-	"every event has a change": {"INSERT INTO outbox (type, aggregate, data, created_at) VALUES ('order.paid', 'order/0', '{}', now())"},
+	"every event has a change": {
+		"INSERT INTO outbox (type, aggregate, data, created_at) VALUES ('order.paid', 'order/0', '{}', now())",
+		`INSERT INTO outbox (type, aggregate, data, created_at)
+		SELECT 'payment.disputed', 'payment/1', '{"dispute": {"id": "dp_1", "status": "needs_response"}}', now() FROM generate_series(1, 2)`,
+	},
 	"the audit log is what administrators did": {
 		"DELETE FROM audit_log WHERE action = 'RefundPayment'",
 		"UPDATE stock_adjustment SET created_by = 'root'",

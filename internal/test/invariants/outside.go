@@ -16,11 +16,16 @@ import (
 // they had failed, which are given back.
 func CapturedByCard(ctx context.Context, db pgtest.Querier) (map[string]fakestripe.Charge, error) {
 	rows, _ := db.Query(ctx, `
-		SELECT 'payment-' || p.uuid, 1, coalesce(p.external_payment_id, ''), (p.amount * units)::bigint, lower(p.currency),
-		       (units * coalesce((SELECT sum(r.amount) FROM refund r WHERE r.payment_id = p.id AND r.status = 'succeeded'), 0))::bigint,
-		       (units * coalesce((SELECT sum(CASE e.credit WHEN 'provider' THEN e.amount ELSE -e.amount END) FROM ledger_entry e
-		                          WHERE e.payment_id = p.id AND e.kind IN ('dispute', 'dispute_fee')), 0))::bigint
-		FROM payment p, LATERAL (SELECT CASE p.currency WHEN 'JPY' THEN 1 WHEN 'KWD' THEN 1000 ELSE 100 END AS units) c WHERE p.method = 'card' AND (p.status = 'captured'
+		WITH minor (currency, units) AS (VALUES ('JPY', 1), ('KWD', 1000)) -- others have 100
+		SELECT 'payment-' || p.uuid, 1, coalesce(p.external_payment_id, ''), (p.amount * coalesce(units, 100))::bigint, lower(p.currency),
+		       (coalesce(units, 100) * coalesce((SELECT sum(r.amount) FROM refund r WHERE r.payment_id = p.id AND r.status = 'succeeded'), 0))::bigint,
+		       coalesce((SELECT string_agg(taken, ', ' ORDER BY taken) FROM (
+		           SELECT sum(CASE credit WHEN 'provider' THEN 1 ELSE -1 END * d.amount * coalesce(m.units, 100))::bigint || ' ' || lower(d.currency) AS taken
+		           FROM ledger_entry d LEFT JOIN minor m USING (currency)
+		           WHERE d.payment_id = p.id AND d.kind IN ('dispute', 'dispute_fee') GROUP BY d.currency
+		       ) d), '')
+		FROM payment p LEFT JOIN minor USING (currency)
+		WHERE p.method = 'card' AND (p.status = 'captured'
 			OR EXISTS (SELECT FROM ledger_entry e WHERE e.payment_id = p.id AND e.credit = 'unapplied'))`)
 	captured, err := pgx.CollectRows(rows, pgx.RowToStructByPos[fakestripe.Charge])
 	if err != nil {

@@ -17,10 +17,12 @@ import (
 // the service has to follow. It reports each change, and keeps what it reports.
 type bank struct {
 	currency core.Currency
-	terms    cards.Terms
-	charged  bool
-	refunds  []*cards.ChargeResult
-	disputes []*cards.DisputeReport
+	// settlement is the currency of the shop's account, which disputes take money from.
+	settlement core.Currency
+	terms      cards.Terms
+	charged    bool
+	refunds    []*cards.ChargeResult
+	disputes   []*cards.DisputeReport
 	// sent are the reports that no webhook has delivered yet.
 	sent []cards.Report
 	// losesAnswer lets the next refund happen without an answer, and undecided lets it begin.
@@ -129,25 +131,20 @@ func (b *bank) open(amount int, status cards.DisputeStatus) {
 
 // step gives a dispute the next status, and moves the money.
 func (b *bank) step(d *cards.DisputeReport, status cards.DisputeStatus) {
-	withdrawn := 0
+	withdrawn := false
 	for _, moved := range d.Funds {
-		if !moved.Fee {
-			withdrawn = 1
-		}
-		if moved.Returned {
-			withdrawn = 0
-		}
+		withdrawn = !moved.Returned
 	}
 	d.Status = status
 	before := *d
 	b.report(cards.Report{Dispute: &before})
 	switch {
-	case withdrawn == 0 && (status == cards.DisputeNeedsResponse || status == cards.DisputeLost):
+	case !withdrawn && (status == cards.DisputeNeedsResponse || status == cards.DisputeLost):
 		id := b.id("txn")
-		d.Funds = append(slices.Clip(d.Funds), cards.DisputedFunds{ExternalID: id, Amount: d.Amount},
-			cards.DisputedFunds{ExternalID: id, Amount: b.units(1), Fee: true})
-	case withdrawn == 1 && status == cards.DisputeWon:
-		d.Funds = append(slices.Clip(d.Funds), cards.DisputedFunds{ExternalID: b.id("txn"), Amount: d.Amount, Returned: true})
+		d.Funds = append(slices.Clip(d.Funds), cards.DisputedFunds{ExternalID: id, Amount: b.settled(d.Amount, 3)},
+			cards.DisputedFunds{ExternalID: id, Amount: unitsOf(b.settlement, 1), Fee: true})
+	case withdrawn && status == cards.DisputeWon:
+		d.Funds = append(slices.Clip(d.Funds), cards.DisputedFunds{ExternalID: b.id("txn"), Amount: b.settled(d.Amount, 2), Returned: true})
 	default:
 		return
 	}
@@ -175,32 +172,43 @@ func (b *bank) Charges(context.Context, time.Time) ([]cards.ProviderCharge, erro
 // AmountRefusal lets every amount pass.
 func (b *bank) AmountRefusal(core.Money) string { return "" }
 
-// holds returns the units that the charge has brought so far.
-func (b *bank) holds() int {
-	if !b.charged {
-		return 0
+// settled exchanges an amount for the currency of the shop's account, at a rate of that day.
+func (b *bank) settled(m core.Money, rate int) core.Money {
+	if b.settlement == b.currency {
+		return m
 	}
-	sum := units(b.terms.Amount)
+	return unitsOf(b.settlement, rate*units(m))
+}
+
+// holds returns the units that the charge has brought so far, by currency.
+func (b *bank) holds() map[core.Currency]int {
+	sums := map[core.Currency]int{}
+	if !b.charged {
+		return sums
+	}
+	sums[b.currency] = units(b.terms.Amount)
 	for _, r := range b.refunds {
 		if r.Outcome == cards.ChargeSucceeded {
-			sum -= units(r.Amount)
+			sums[b.currency] -= units(r.Amount)
 		}
 	}
 	for _, d := range b.disputes {
 		for _, moved := range d.Funds {
 			if moved.Returned {
-				sum += units(moved.Amount)
+				sums[b.settlement] += units(moved.Amount)
 			} else {
-				sum -= units(moved.Amount)
+				sums[b.settlement] -= units(moved.Amount)
 			}
 		}
 	}
-	return sum
+	return sums
 }
 
 // units returns a number of the smallest units of the currency.
-func (b *bank) units(n int) core.Money {
-	m, err := core.MoneyOf(decimal.MustNew(int64(n), b.currency.Decimals()), string(b.currency))
+func (b *bank) units(n int) core.Money { return unitsOf(b.currency, n) }
+
+func unitsOf(c core.Currency, n int) core.Money {
+	m, err := core.MoneyOf(decimal.MustNew(int64(n), c.Decimals()), string(c))
 	if err != nil {
 		panic(err)
 	}

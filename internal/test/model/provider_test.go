@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"example.com/orders/internal/core/payment"
 	"example.com/orders/internal/core/payment/cards"
 	"example.com/orders/internal/test/commands"
+	"example.com/orders/internal/test/invariants"
 	"example.com/orders/internal/test/memory"
 	pgtest "example.com/orders/internal/test/pg"
 )
@@ -25,8 +27,9 @@ import (
 type cardService struct {
 	commands.Service
 	now func() time.Time
-	// provider returns the units on the account of the provider that belong to a payment.
-	provider func(paymentID int64) int
+	// provider returns the units on the account of the provider that belong to a payment, by
+	// currency.
+	provider func(paymentID int64) map[core.Currency]int
 	// events returns how often each type was published about a payment.
 	events func(paymentID int64) map[core.EventType]int
 }
@@ -40,16 +43,17 @@ func TestProviderOnMemory(t *testing.T) {
 		runCard(t, cardService{
 			Service: commands.NewService(store.Orders(), store.Payments(), nil),
 			now:     func() time.Time { return now },
-			provider: func(paymentID int64) (sum int) {
+			provider: func(paymentID int64) map[core.Currency]int {
+				sums := map[core.Currency]int{}
 				for _, e := range store.Entries() {
 					if e.PaymentID == paymentID && e.Debit == payment.ProviderAccount {
-						sum += units(e.Amount)
+						sums[e.Amount.Currency()] += units(e.Amount)
 					}
 					if e.PaymentID == paymentID && e.Credit == payment.ProviderAccount {
-						sum -= units(e.Amount)
+						sums[e.Amount.Currency()] -= units(e.Amount)
 					}
 				}
-				return sum
+				return sums
 			},
 			events: func(paymentID int64) map[core.EventType]int {
 				counted := map[core.EventType]int{}
@@ -81,28 +85,31 @@ func TestProviderOnPostgreSQL(t *testing.T) {
 		runCard(t, cardService{
 			Service: commands.NewService(db.Orders(), db.Payments(), nil),
 			now:     time.Now,
-			provider: func(paymentID int64) (sum int) {
-				err := pool.QueryRow(ctx, `
-					SELECT coalesce(sum(CASE 'provider' WHEN debit THEN amount WHEN credit THEN -amount ELSE 0 END), 0)
-						* CASE max(currency) WHEN 'JPY' THEN 1 WHEN 'RUB' THEN 100 ELSE 1000 END
-					FROM ledger_entry WHERE payment_id = $1`, paymentID).Scan(&sum)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return sum
+			provider: func(paymentID int64) map[core.Currency]int {
+				return readMap[core.Currency](t, pool, `
+					SELECT currency, (sum(CASE 'provider' WHEN debit THEN amount WHEN credit THEN -amount END)
+						* CASE currency WHEN 'JPY' THEN 1 WHEN 'RUB' THEN 100 ELSE 1000 END)::int
+					FROM ledger_entry WHERE payment_id = $1 AND 'provider' IN (debit, credit) GROUP BY 1`, paymentID)
 			},
 			events: func(paymentID int64) map[core.EventType]int {
-				rows, _ := pool.Query(ctx, `SELECT type, count(*)::int FROM outbox WHERE aggregate = 'payment/' || $1::bigint GROUP BY 1`, paymentID)
-				counted := map[core.EventType]int{}
-				var eventType core.EventType
-				var n int
-				if _, err := pgx.ForEachRow(rows, []any{&eventType, &n}, func() error { counted[eventType] = n; return nil }); err != nil {
-					t.Fatal(err)
-				}
-				return counted
+				return readMap[core.EventType](t, pool, `
+					SELECT type, count(*)::int FROM outbox WHERE aggregate = 'payment/' || $1::bigint GROUP BY 1`, paymentID)
 			},
 		})
 	})
+	invariants.Check(t, pool, nil)
+}
+
+// readMap returns the second column by the first one.
+func readMap[K ~string](t *rapid.T, pool *pgxpool.Pool, query string, paymentID int64) map[K]int {
+	rows, _ := pool.Query(ctx, query, paymentID)
+	read := map[K]int{}
+	var key K
+	var n int
+	if _, err := pgx.ForEachRow(rows, []any{&key, &n}, func() error { read[key] = n; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return read
 }
 
 // cardMachine drives one card payment and the bank behind it.
@@ -117,14 +124,15 @@ type cardMachine struct {
 }
 
 // drawCurrency draws one with no, two or three decimals.
-func drawCurrency(t *rapid.T) core.Currency {
-	return rapid.SampledFrom([]core.Currency{"JPY", "RUB", "KWD"}).Draw(t, "currency")
+func drawCurrency(t *rapid.T, of string) core.Currency {
+	return rapid.SampledFrom([]core.Currency{"JPY", "RUB", "KWD"}).Draw(t, of)
 }
 
 // runCard lets the shop, the customer, the bank, the jobs and the webhooks act in any order.
 // In the end, reconciliation reads what was lost, and the ledger equals the bank's.
 func runCard(t *rapid.T, s cardService) {
-	m := &cardMachine{cardService: s, bank: &bank{currency: drawCurrency(t)}, run: fmt.Sprint("card", runs.Add(1))}
+	b := &bank{currency: drawCurrency(t, "currency"), settlement: drawCurrency(t, "settlement")}
+	m := &cardMachine{cardService: s, bank: b, run: fmt.Sprint("card", runs.Add(1))}
 	m.Payments.Gateway, m.customer = m.bank, commands.Customer("ann-"+m.run)
 	m.pay(t)
 	t.Repeat(map[string]func(*rapid.T){
@@ -334,8 +342,8 @@ func (m *cardMachine) settle(t *rapid.T) {
 	}
 	m.compareRefunds(t)
 	m.compareDisputes(t)
-	if ours, theirs := m.provider(m.payment), m.bank.holds(); ours != theirs {
-		t.Fatalf("%d units in our ledger, %d at the provider", ours, theirs)
+	if ours, theirs := m.provider(m.payment), m.bank.holds(); !maps.Equal(ours, theirs) {
+		t.Fatalf("%v units in our ledger, %v at the provider", ours, theirs)
 	}
 }
 

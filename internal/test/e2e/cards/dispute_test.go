@@ -93,3 +93,25 @@ func TestDispute_IsShownAndSearched(t *testing.T) {
 	e2e.Want[e2e.Refund](t, c.Service, http.StatusOK, c.RefundCall(c.AdminToken(t), o.ID, "1.00"))
 	c.wantDisputedFunds(t)
 }
+
+// The bank returns other money than it took, because rates change.
+func TestDispute_MovesMoneyInTheCurrencyOfTheAccount(t *testing.T) {
+	t.Parallel()
+	c := startCardShop(t, e2e.Stock{"tea": 10})
+	c.Run(t)
+	price := c.PutPriceCall(t, "tea", e2e.Shop, e2e.Money{Amount: "1000", Currency: "JPY"})
+	e2e.Want[e2e.Product](t, c.Service, http.StatusOK, price)
+	_, p := mustBuyByCard(t, c.Service, "tea", 2, "pm_card_visa")
+	c.deliver(t, lost)
+	for _, end := range []string{fakestripe.Won, fakestripe.Lost} {
+		c.stepDispute(t, c.dispute(t, p, 300, fakestripe.NeedsResponse), end)
+	}
+
+	c.deliver(t, repeated)
+
+	// 300 × 3 and 300 × 3 were taken and 300 × 2 returned, with two fees.
+	if charge, _ := c.charge(t, p); charge.Currency != "jpy" || charge.Disputed != "4200 rub" {
+		t.Errorf("the provider has %+v", charge)
+	}
+	c.wantSameMoney(t)
+}
