@@ -71,6 +71,7 @@ func TestDev(t *testing.T) {
 	t.Run("a refund in the dashboard is adopted once", func(t *testing.T) { wantDashboardRefund(t, d) })
 	t.Run("the service has no twin without the guard", func(t *testing.T) { wantNoTwin(t, d) })
 	t.Run("pages answer only their own scripts", func(t *testing.T) { wantPagesToRefuseOthers(t, d) })
+	t.Run("the reference page gets the script that hands it tokens", func(t *testing.T) { wantBothScripts(t, d) })
 	t.Run("a token has the role that is asked for", func(t *testing.T) { wantTokensOfRoles(t, d) })
 	replicas := state(t, d.press(t, "open")).Replicas
 	d.stop(t)

@@ -40,12 +40,21 @@ func withPages(api http.Handler, playground *play.Playground, faults *faults, is
 		case path == "/docs/token" && r.Method == http.MethodPost:
 			tokens.ServeHTTP(w, r)
 		case path == "/docs/orders.js" && r.Method == http.MethodGet:
-			api.ServeHTTP(w, r)
+			api.ServeHTTP(growing{w}, r)
 			_, _ = w.Write(docsScript) // the page loads both as one
 		default:
 			api.ServeHTTP(w, r)
 		}
 	})
+}
+
+// growing is a response that goes on after the handler, whose Content-Length is too small.
+type growing struct{ http.ResponseWriter }
+
+// WriteHeader implements [http.ResponseWriter]. The service calls it before it writes.
+func (g growing) WriteHeader(status int) {
+	g.Header().Del("Content-Length")
+	g.ResponseWriter.WriteHeader(status)
 }
 
 // The token subject for each role on the reference page. The examples belong to them.

@@ -182,6 +182,15 @@ func wantPagesToRefuseOthers(t *testing.T, d *running) {
 	}
 }
 
+// The page loads the script of the service and that of orders-dev as one file.
+func wantBothScripts(t *testing.T, d *running) {
+	t.Helper()
+	script := d.send(t, http.MethodGet, "/docs/orders.js", nil, "").body
+	if !bytes.HasPrefix(script, []byte("'use strict'")) || !bytes.HasSuffix(script, docsScript) {
+		t.Errorf("/docs/orders.js has %d bytes, and does not end with the %d of orders-dev", len(script), len(docsScript))
+	}
+}
+
 func wantTokensOfRoles(t *testing.T, d *running) {
 	t.Helper()
 	for role, want := range map[string]int{"customer": http.StatusForbidden, "admin": http.StatusOK} {
