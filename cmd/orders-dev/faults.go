@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,7 +14,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/orders/internal/dev/fakestripe"
 	"example.com/orders/internal/dev/loopback"
 )
 
@@ -24,11 +25,12 @@ type fault struct {
 }
 
 // faults serves PUT /faults/{name}, which begins a fault, and DELETE /faults/{name}, which
-// ends it.
+// ends it. PUT also makes one move at the card provider, each time.
 type faults struct {
 	mu    sync.Mutex
 	known map[string]fault
 	begun map[string]bool
+	moves map[string]move
 }
 
 func newFaults(s *servers) *faults {
@@ -47,33 +49,9 @@ func newFaults(s *servers) *faults {
 			begin: s.onPostgres("ALTER DATABASE "+serviceDatabase+" SET default_transaction_read_only = on", endSessions(serviceDatabase)),
 			end:   s.onPostgres(makeWritable, endSessions(serviceDatabase)),
 		},
-		"client":  {begin: client.start, end: client.stop},
-		"refund":  {begin: s.refundLatest, end: func(context.Context) error { return nil }},
-		"dispute": {begin: s.disputeLatest, end: s.winDispute},
-	}}
-}
-
-// refundLatest refunds the latest card payment in the provider's dashboard.
-func (s *servers) refundLatest(ctx context.Context) error {
-	charge, amount, err := s.stripe.LatestCharge(ctx)
-	if err == nil {
-		_, err = s.stripe.RefundInDashboard(ctx, charge, amount, "succeeded")
-	}
-	return err
-}
-
-// disputeLatest lets a bank dispute the latest card payment.
-func (s *servers) disputeLatest(ctx context.Context) error {
-	charge, amount, err := s.stripe.LatestCharge(ctx)
-	if err == nil {
-		s.dispute, err = s.stripe.OpenDispute(ctx, charge, amount, fakestripe.NeedsResponse)
-	}
-	return err
-}
-
-// winDispute lets the bank decide for the shop.
-func (s *servers) winDispute(ctx context.Context) error {
-	return s.stripe.StepDispute(ctx, s.dispute, fakestripe.Won)
+		"client":   {begin: client.start, end: client.stop},
+		"webhooks": {begin: s.holdWebhooks, end: s.loseWebhooks},
+	}, moves: s.moves()}
 }
 
 const (
@@ -116,6 +94,9 @@ func (f *faults) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /faults/{name}", f.serve)
 	mux.HandleFunc("DELETE /faults/{name}", f.serve)
+	for name, move := range f.moves {
+		mux.Handle("PUT /faults/"+name, move)
+	}
 	return loopback.Only(mux)
 }
 
@@ -123,7 +104,7 @@ func (f *faults) serve(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	known, ok := f.known[name]
 	if !ok {
-		http.Error(w, "the faults are broker, client, database, dispute, provider and refund", http.StatusNotFound)
+		http.Error(w, fmt.Sprintf("PUT begins and DELETE ends %q; PUT makes the moves %q", names(f.known), names(f.moves)), http.StatusNotFound)
 		return
 	}
 	change, begin := known.end, r.Method == http.MethodPut
@@ -141,6 +122,8 @@ func (f *faults) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	_, _ = fmt.Fprintf(w, "fault %s: %t\n", name, begin)
 }
+
+func names[T any](known map[string]T) []string { return slices.Sorted(maps.Keys(known)) }
 
 // end ends all faults before the next run.
 func (f *faults) end(ctx context.Context) error {

@@ -46,7 +46,6 @@ type servers struct {
 	issuer    *devissuer.Issuer
 	broker    *devbroker.Broker
 	stripe    *fakestripe.Server
-	dispute   string // the one that the fault dispute has opened
 
 	stops []func() error // called by stop, last one first
 }
@@ -167,7 +166,7 @@ func (s *servers) startStripe(ctx context.Context) error {
 	stripe, err := fakestripe.Open(ctx, fakestripe.Config{
 		DatabaseURL:   s.postgres.URL(stripeDatabase),
 		Key:           s.cfg.StripeKey,
-		WebhookURL:    s.serviceURL() + "/webhooks/stripe",
+		WebhookURL:    s.webhookURL(),
 		WebhookSecret: s.cfg.StripeWebhookSecret,
 	})
 	if err != nil {
@@ -209,6 +208,8 @@ func (s *servers) serve(ctx context.Context, serve func(context.Context, net.Lis
 
 // serviceURL returns the address of the public API.
 func (s *servers) serviceURL() string { return "http://" + s.listeners.Public.Addr().String() }
+
+func (s *servers) webhookURL() string { return s.serviceURL() + "/webhooks/stripe" }
 
 func (s *servers) onStop(stop func() error) { s.stops = append(s.stops, stop) }
 

@@ -2,6 +2,7 @@ package fakestripe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -52,7 +53,19 @@ func (s *Server) FailRefund(ctx context.Context, id string) error {
 func (s *Server) LatestCharge(ctx context.Context) (id string, amount int64, err error) {
 	err = s.pool.QueryRow(ctx, `
 		SELECT id, amount FROM fakestripe.intent WHERE status = 'succeeded' ORDER BY number DESC LIMIT 1`).Scan(&id, &amount)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = errors.New("no card payment has been captured")
+	}
 	return id, amount, err
+}
+
+// LatestDispute returns the id of the newest dispute.
+func (s *Server) LatestDispute(ctx context.Context) (id string, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT id FROM fakestripe.dispute ORDER BY number DESC LIMIT 1`).Scan(&id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = errors.New("no dispute has been opened")
+	}
+	return id, err
 }
 
 // ArrangeWebhooks replaces the webhooks that wait by those that arrange returns, in that
