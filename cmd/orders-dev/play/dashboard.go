@@ -67,7 +67,7 @@ func (p *play) refundInDashboard(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.note("Order %d is paid by card: Stripe has captured %s RUB. Nobody has asked this service for a refund.", o.ID, price)
+	p.note("Order %d is paid by card: Stripe has captured %s RUB.", o.ID, price)
 	charge, amount, err := p.cards.LatestCharge(ctx)
 	if err != nil {
 		return err
@@ -76,14 +76,22 @@ func (p *play) refundInDashboard(ctx context.Context) error {
 	if _, err := p.cards.RefundInDashboard(ctx, charge, amount, "succeeded"); err != nil {
 		return err
 	}
-	p.fault("Somebody at the shop refunds it in Stripe's dashboard. Stripe sends its events to replica B.")
+	p.fault("The shop refunds it in Stripe's dashboard: no request reaches this service. Stripe sends webhooks to replica B.")
 	if err := p.awaitOrder(ctx, o, "cancelled"); err != nil {
 		return err
 	}
-	right := o.payment.Refunded.Amount == price && len(o.payment.Refunds) == 1 && o.payment.Refunds[0].MadeBy == "provider"
-	p.report(Entry{Kind: "verdict", Payment: p.op.number, Right: right, Text: fmt.Sprintf(
-		"Order %d is %s, and its payment has a refund made by the provider: %s RUB, once.", o.ID, o.Status, o.payment.Refunded.Amount)})
+	text, right := o.verdict()
+	p.report(Entry{Kind: "verdict", Payment: p.op.number, Right: right, Text: text})
 	return nil
+}
+
+// verdict compares the payment with the refund in the dashboard.
+func (o *cardOrder) verdict() (text string, right bool) {
+	refunded, refunds := o.payment.Refunded.Amount, o.payment.Refunds
+	if refunded != price || len(refunds) != 1 || refunds[0].MadeBy != "provider" {
+		return fmt.Sprintf("Order %d is %s, but its payment shows %s RUB refunded, by %v.", o.ID, o.Status, refunded, refunds), false
+	}
+	return fmt.Sprintf("Order %d is %s, and its payment shows one refund, made by the provider: %s RUB.", o.ID, o.Status, refunded), true
 }
 
 // buyByCard creates an order and pays it by card.
