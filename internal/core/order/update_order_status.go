@@ -22,7 +22,7 @@ func (cmd UpdateOrderStatus) refuseDisputed(o *Order) error {
 		return nil
 	}
 	return core.Refuse(core.CodePaymentDisputed,
-		"the customer's bank disputes the payment, or has taken it back; send despite_dispute to deliver nevertheless")
+		"the customer's bank disputes the payment, or has taken the money back; send \"despite_dispute\": true to deliver nevertheless")
 }
 
 // UpdateOrderStatus changes the status of an order that belongs to the seller.

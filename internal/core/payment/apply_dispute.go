@@ -82,5 +82,5 @@ func (p *Payment) refuseDisputed() error {
 		return nil
 	}
 	return core.Refuse(core.CodePaymentDisputed, fmt.Sprintf(
-		"the customer's bank disputes the payment (%s, %s); answer it at the card provider, or accept it there", d.ID, d.Status))
+		"the customer's bank disputes the payment (%s, %s); the shop answers or accepts the dispute at the card provider", d.ID, d.Status))
 }

@@ -107,6 +107,9 @@ func oneOf[T ~string](r *request, name string, allowed ...T) (T, error) {
 		return value, nil
 	}
 	names := convertAll(allowed, func(value T) string { return string(value) })
+	if len(names) == 1 {
+		return "", core.InvalidField("/"+name, name+" must be "+names[0])
+	}
 	return "", core.InvalidField("/"+name, name+" must be one of "+strings.Join(names, ", "))
 }
 

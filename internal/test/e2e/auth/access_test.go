@@ -200,6 +200,7 @@ func TestRefusals_SayWhatIsWrongInWords(t *testing.T) {
 		{credit.WithBody("{\n  \"amount\": 1,\n}"), "the body must be one JSON value in UTF-8 (line 2, column 14)"},
 		{s.CreditCall(t, e2e.Alice, "1e3"), "must be at most 15 digits, a point, and at most the currency's decimals, such as 1999.00 for RUB"},
 		{s.CreditCall(t, e2e.Alice, "1.001"), "must be at most 15 digits, a point, and at most 2 decimals for RUB"},
+		{e2e.Get(s.Token(t, e2e.Root, "admin"), "/payments?disputed=false"), "disputed must be true"},
 		{e2e.Get(s.CustomerToken(t), "/orders?status=open"), "status must be one of pending_payment, payment_processing, paid, "},
 	} {
 		if r := s.Send(t, c.call); r.Status < 400 || !strings.Contains(string(r.Body), c.want) {
