@@ -1,1 +1,0 @@
-ALTER TABLE refund DROP CONSTRAINT refund_made_at_provider_check;

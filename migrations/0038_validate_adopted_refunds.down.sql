@@ -1,1 +1,0 @@
-SELECT; -- a constraint stays valid
