@@ -269,7 +269,7 @@ func mismatch(p *payment.Payment, charges []cards.ProviderCharge, settled time.T
 		return ""
 	case p.Status == payment.Failed && len(charges) == 0:
 		return ""
-	case p.Status == payment.Failed && p.Refunded().IsZero():
+	case p.Status == payment.Failed && !p.Refundable().IsZero():
 		return "failed here, and captured by the provider"
 	case p.Status == payment.Failed && len(charges) > 1:
 		return fmt.Sprintf("failed here, and %d times captured by the provider", len(charges))

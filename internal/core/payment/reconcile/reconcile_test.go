@@ -82,6 +82,7 @@ var comparisons = map[string]struct {
 	"failed, and captured twice":      {card(payment.Failed, before, refund(payment.RefundSucceeded, "100.00", before)), []cards.ProviderCharge{charge("100.00", "100.00"), once}, "failed here, and 2 times captured by the provider"},
 	"failed, being given back":        {card(payment.Failed, before, refund(payment.RefundPending, "100.00", since)), []cards.ProviderCharge{once}, ""},
 	"failed, and the refund failed":   {card(payment.Failed, before, refund(payment.RefundFailed, "100.00", before)), []cards.ProviderCharge{once}, "failed here, and captured by the provider"},
+	"failed, and partly refunded":     {card(payment.Failed, before, refund(payment.RefundSucceeded, "78.00", before)), []cards.ProviderCharge{charge("100.00", "78.00")}, "failed here, and captured by the provider"},
 	"failed, captured another amount": {card(payment.Failed, before), []cards.ProviderCharge{charge("99.99", "0.00")}, "failed here, and captured by the provider"},
 	"processing":                      {card(payment.Processing, before), nil, "still processing"},
 	"processing and captured":         {card(payment.Processing, before), []cards.ProviderCharge{once}, "still processing"},
