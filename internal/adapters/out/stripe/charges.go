@@ -143,10 +143,6 @@ func (g *Gateway) ourCharges(intents []*api.PaymentIntent) ([]cards.ProviderChar
 }
 
 func chargeOf(intent *api.PaymentIntent) (cards.ProviderCharge, error) {
-	outcome, known := intentOutcomes[intent.Status]
-	if !known {
-		return cards.ProviderCharge{}, fmt.Errorf("unknown status %s", plain(string(intent.Status)))
-	}
 	terms, err := termsOf(intent.Metadata, intent.Amount, string(intent.Currency))
 	if err != nil {
 		return cards.ProviderCharge{}, err
@@ -161,6 +157,6 @@ func chargeOf(intent *api.PaymentIntent) (cards.ProviderCharge, error) {
 	}
 	return cards.ProviderCharge{
 		Terms: terms, ExternalID: intent.ID, Received: received, Refunded: refunded,
-		Captured: outcome == cards.ChargeSucceeded,
+		Captured: intentOutcomes[intent.Status] == cards.ChargeSucceeded,
 	}, err
 }

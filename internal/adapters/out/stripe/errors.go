@@ -135,7 +135,7 @@ func plain(text string) string {
 	return "(unreadable)"
 }
 
-// The meaning of Stripe's statuses. Any other status has an unknown outcome.
+// The meaning of Stripe's statuses. Any other status decides nothing.
 var (
 	intentOutcomes = map[api.PaymentIntentStatus]cards.ChargeOutcome{
 		api.PaymentIntentStatusSucceeded:  cards.ChargeSucceeded,

@@ -122,6 +122,26 @@ func TestCharge_ReturnsAnErrorWhileTheOutcomeIsUnknown(t *testing.T) {
 	}
 }
 
+// Stripe adds statuses. One of them must not hide what else the lists contain.
+func TestLists_AnObjectOfAnUnknownStatusHidesNoOther(t *testing.T) {
+	t.Parallel()
+	refund := func(id, status string) string {
+		return fmt.Sprintf(`{"id": %q, "status": %q, "amount": 500, "currency": "rub", "payment_intent": %s}`, id, status, intent("succeeded", ""))
+	}
+	refunds := fmt.Sprintf(`{"data": [%s, %s]}`, refund("re_1", "teleported"), refund("re_2", "succeeded"))
+	gateway, _ := stubbed(response{200, refunds, nil}, response{200, `{"data": []}`, nil})
+	reports, err := gateway.Reports(t.Context(), cards.ReportQuery{Charge: "pi_1"})
+	if err != nil || len(reports) != 2 || reports[0].Result.Outcome != cards.ChargePending || reports[1].Result.Outcome != cards.ChargeSucceeded {
+		t.Errorf("%+v, %v", reports, err)
+	}
+	intents := fmt.Sprintf(`{"data": [%s]}`, intent("teleported", ""))
+	gateway, _ = stubbed(response{200, intents, nil}, response{200, refunds, nil})
+	charges, err := gateway.Charges(t.Context(), time.Now())
+	if err != nil || len(charges) != 1 || charges[0].Captured {
+		t.Errorf("%+v, %v", charges, err)
+	}
+}
+
 // An intent that may still capture money is not a refusal yet: the gateway has to
 // cancel it.
 func TestCharge_CancelsAnIntentThatWaitsForSomebody(t *testing.T) {

@@ -125,10 +125,7 @@ func isReturned(err error) bool {
 }
 
 func refundResult(refund *api.Refund) (cards.ChargeResult, error) {
-	outcome, known := refundOutcomes[refund.Status]
-	if !known {
-		return cards.ChargeResult{}, fmt.Errorf("stripe: %s has the unknown status %s", plain(refund.ID), plain(string(refund.Status)))
-	}
+	outcome := refundOutcomes[refund.Status]
 	terms, err := termsOf(refund.Metadata, refund.Amount, string(refund.Currency))
 	if err != nil {
 		return cards.ChargeResult{}, fmt.Errorf("stripe: %s: %w", plain(refund.ID), err)

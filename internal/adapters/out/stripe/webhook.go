@@ -176,6 +176,9 @@ func (e event) aboutRefund(o object) (payment.ProviderEvent, error) {
 	if o.Metadata[metaRefund] == "" && o.PaymentIntent == "" {
 		return converted, nil
 	}
+	if _, known := refundOutcomes[api.RefundStatus(o.Status)]; !known {
+		return converted, fmt.Errorf("stripe: webhook %.80q: the refund has the unknown status %s", e.ID, plain(o.Status))
+	}
 	var err error
 	converted.Result, err = refundResult(&api.Refund{
 		PaymentIntent: &api.PaymentIntent{ID: o.PaymentIntent}, Reason: api.RefundReason(o.Reason),
