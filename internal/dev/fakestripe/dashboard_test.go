@@ -98,6 +98,14 @@ func TestDispute_MovesMoneyAsItsStatusSays(t *testing.T) {
 			"charge.dispute.created needs_response", "charge.dispute.funds_withdrawn needs_response -500",
 			"charge.dispute.closed lost -500",
 		}},
+		"prevented": {"", []string{fakestripe.Prevented}, []string{
+			"charge.dispute.created prevented", "charge.dispute.funds_withdrawn prevented -500",
+		}},
+		"lost, and then won": {"", []string{fakestripe.NeedsResponse, fakestripe.Lost, fakestripe.Won}, []string{
+			"charge.dispute.created needs_response", "charge.dispute.funds_withdrawn needs_response -500",
+			"charge.dispute.closed lost -500",
+			"charge.dispute.closed won -500 500", "charge.dispute.funds_reinstated won -500 500",
+		}},
 		"escalated inquiry": {"", []string{fakestripe.Inquiry, fakestripe.NeedsResponse}, []string{
 			"charge.dispute.created warning_needs_response",
 			"charge.dispute.updated needs_response -500", "charge.dispute.funds_withdrawn needs_response -500",

@@ -24,7 +24,8 @@ const (
 	withdrawalRate, returnRate = 3, 2
 )
 
-// The steps of a dispute that tests name. An inquiry withdraws no money.
+// The steps of a dispute that tests name. An inquiry withdraws no money. A dispute is
+// prevented by a rule of the shop: the customer gets the money, and the shop pays no fee.
 const (
 	Inquiry       = "warning_needs_response"
 	InquiryClosed = "warning_closed"
@@ -32,6 +33,7 @@ const (
 	UnderReview   = "under_review"
 	Won           = "won"
 	Lost          = "lost"
+	Prevented     = "prevented"
 )
 
 // dispute is a Dispute in the Stripe format.
@@ -46,9 +48,18 @@ type dispute struct {
 	Status              string               `json:"status"`
 	EvidenceDetails     evidence             `json:"evidence_details"`
 	BalanceTransactions []balanceTransaction `json:"balance_transactions"`
+	Method              method               `json:"payment_method_details"`
 	Livemode            bool                 `json:"livemode"`
 	Metadata            map[string]string    `json:"metadata"`
 	Created             int64                `json:"created"`
+}
+
+// method says what kind of a case the card network made.
+type method struct {
+	Type string `json:"type"`
+	Card struct {
+		CaseType string `json:"case_type"`
+	} `json:"card"`
 }
 
 type evidence struct {
@@ -77,6 +88,10 @@ func scanDispute(row pgx.CollectableRow) (dispute, error) {
 	err := row.Scan(&d.ID, &intentID, &d.Amount, &d.Currency, &d.Reason, &d.Status, &due, &d.BalanceTransactions, &d.Livemode, &created)
 	d.PaymentIntent, d.Charge = intentID, "ch"+strings.TrimPrefix(intentID, "pi")
 	d.EvidenceDetails.DueBy, d.Created = due.Unix(), created.Unix()
+	d.Method.Type, d.Method.Card.CaseType = "card", "chargeback"
+	if d.Status == Prevented {
+		d.Method.Card.CaseType = "resolution"
+	}
 	return d, err
 }
 
@@ -103,13 +118,15 @@ func (d *dispute) move(settlement string, amount, rate, fee int64) {
 func (d *dispute) step(status, settlement string) []string {
 	d.Status = status
 	events := []string{"charge.dispute.updated"}
-	if slices.Contains([]string{Won, Lost, InquiryClosed, "prevented"}, status) {
+	if slices.Contains([]string{Won, Lost, InquiryClosed, Prevented}, status) {
 		events[0] = "charge.dispute.closed"
 	}
 	switch withdrawn := d.withdrawn(); {
 	case status == Won && withdrawn:
 		d.move(settlement, d.Amount, returnRate, 0)
 		events = append(events, "charge.dispute.funds_reinstated")
+	case status == Prevented:
+		d.move(settlement, -d.Amount, withdrawalRate, 0)
 	case (status == NeedsResponse || status == Lost) && !withdrawn:
 		d.move(settlement, -d.Amount, withdrawalRate, disputeFee)
 		events = append(events, "charge.dispute.funds_withdrawn")
@@ -118,7 +135,7 @@ func (d *dispute) step(status, settlement string) []string {
 }
 
 // OpenDispute opens a dispute about an amount of an intent, as a bank does, with the
-// status [Inquiry] or [NeedsResponse]. It returns the id.
+// status [Inquiry], [NeedsResponse] or [Prevented]. It returns the id.
 func (s *Server) OpenDispute(ctx context.Context, intentID string, amount int64, status string) (string, error) {
 	id := "dp_" + rand.Text()
 	return id, pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -174,7 +191,7 @@ func (s *Server) saveDispute(ctx context.Context, tx pgx.Tx, d dispute, eventTyp
 func checkDisputes(ctx context.Context, tx pgx.Tx, intentID string) error {
 	var disputed bool
 	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM fakestripe.dispute WHERE intent = $1
-		AND status IN ('needs_response', 'under_review', 'lost'))`, intentID).Scan(&disputed)
+		AND status IN ('needs_response', 'under_review', 'lost', 'prevented'))`, intentID).Scan(&disputed)
 	if err == nil && disputed {
 		err = invalid("charge_disputed", "This charge has been charged back")
 	}

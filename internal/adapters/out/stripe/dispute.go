@@ -32,7 +32,7 @@ func (g *Gateway) listDisputes(ctx context.Context, q cards.ReportQuery) ([]*api
 // disputeReport converts a dispute. Our payment key is known where the intent is expanded.
 func disputeReport(d *api.Dispute) (*cards.DisputeReport, error) {
 	report := &cards.DisputeReport{Dispute: cards.Dispute{
-		ID: d.ID, Reason: cards.ShortCode(string(d.Reason)), Status: cards.DisputeStatus(d.Status),
+		ID: d.ID, Reason: cards.ShortCode(string(d.Reason)), Status: statusOf(d),
 		CreatedAt: time.Unix(d.Created, 0).UTC(),
 	}}
 	if d.PaymentIntent != nil {
@@ -53,6 +53,17 @@ func disputeReport(d *api.Dispute) (*cards.DisputeReport, error) {
 		report.Funds = append(report.Funds, moved...)
 	}
 	return report, nil
+}
+
+// statusOf returns the status of a dispute. Stripe prevents one by proving to the bank that
+// the customer ordered, or by returning the money, which the shop loses then.
+func statusOf(d *api.Dispute) cards.DisputeStatus {
+	method := d.PaymentMethodDetails
+	if d.Status == api.DisputeStatusPrevented && method != nil && method.Card != nil &&
+		method.Card.CaseType == api.DisputePaymentMethodDetailsCardCaseTypeResolution {
+		return cards.DisputeLost
+	}
+	return cards.DisputeStatus(d.Status)
 }
 
 // fundsOf converts a balance transaction, in the currency of the account. A withdrawal is a

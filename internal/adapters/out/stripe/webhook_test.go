@@ -116,28 +116,30 @@ func TestParse_MapsDisputes(t *testing.T) {
 	t.Parallel()
 	const object = `{"id": "dp_1", "object": "dispute", "amount": %d, "currency": %q, "charge": "ch_1", "payment_intent": "pi_1", "reason": "fraudulent",
 		"status": %q, "created": 1509753600, "evidence_details": {"due_by": 1509840000, "has_evidence": false}, "metadata": {},
-		"balance_transactions": [%s]}`
+		"payment_method_details": {"type": "card", "card": {"case_type": %q}}, "balance_transactions": [%s]}`
 	withdrawal := `{"id": "txn_1", "object": "balance_transaction", "amount": -%d, "currency": %q, "fee": 1500, "net": 0}`
 	reversal := `{"id": "txn_2", "object": "balance_transaction", "amount": %d, "currency": %q, "fee": -1500, "net": 0}`
 	for name, c := range map[string]struct {
-		event, status, currency string
-		minor                   int64
-		amount, fee             string
+		event, status, caseType, currency string
+		want                              cards.DisputeStatus
+		amount, fee                       string
 	}{
-		"two decimals":   {"charge.dispute.created", "needs_response", "rub", 8000, "80.00", "15.00"},
-		"no decimals":    {"charge.dispute.funds_withdrawn", "under_review", "jpy", 8000, "8000", "1500"},
-		"three decimals": {"charge.dispute.closed", "lost", "kwd", 8000, "8.000", "1.500"},
-		"two that are 0": {"charge.dispute.updated", "won", "isk", 8000, "80", "15"},
+		"two decimals":   {"charge.dispute.created", "needs_response", "chargeback", "rub", cards.DisputeNeedsResponse, "80.00", "15.00"},
+		"no decimals":    {"charge.dispute.funds_withdrawn", "under_review", "chargeback", "jpy", cards.DisputeUnderReview, "8000", "1500"},
+		"three decimals": {"charge.dispute.closed", "lost", "chargeback", "kwd", cards.DisputeLost, "8.000", "1.500"},
+		"two that are 0": {"charge.dispute.updated", "won", "chargeback", "isk", cards.DisputeWon, "80", "15"},
+		"resolved":       {"charge.dispute.closed", "prevented", "resolution", "rub", cards.DisputeLost, "80.00", "15.00"},
+		"blocked":        {"charge.dispute.closed", "prevented", "block", "rub", cards.DisputePrevented, "80.00", "15.00"},
 	} {
 		upper := strings.ToUpper(c.currency)
-		transactions := fmt.Sprintf(withdrawal, c.minor, c.currency) + "," + fmt.Sprintf(reversal, c.minor, c.currency)
-		payload := eventJSON(c.event, fmt.Sprintf(object, c.minor, c.currency, c.status, transactions))
+		transactions := fmt.Sprintf(withdrawal, 8000, c.currency) + "," + fmt.Sprintf(reversal, 8000, c.currency)
+		payload := eventJSON(c.event, fmt.Sprintf(object, 8000, c.currency, c.status, c.caseType, transactions))
 		now := time.Now()
 		got, err := parserAt("whsec_1", now).Parse(payload, fakestripe.Sign("whsec_1", payload, now))
 		moved, fee := money(t, c.amount, upper), money(t, c.fee, upper)
 		want := payment.ProviderEvent{Message: eventMessage, Report: cards.Report{Dispute: &cards.DisputeReport{
 			Dispute: cards.Dispute{
-				ID: "dp_1", Amount: moved, Reason: "fraudulent", Status: cards.DisputeStatus(c.status),
+				ID: "dp_1", Amount: moved, Reason: "fraudulent", Status: c.want,
 				DueBy: time.Unix(1509840000, 0).UTC(), CreatedAt: time.Unix(1509753600, 0).UTC(),
 			},
 			Charge: "pi_1",
