@@ -101,9 +101,8 @@ func (s *Service) ApplyReports(ctx context.Context, reports []cards.Report) (fou
 	return found, err
 }
 
-// applyReport applies a report to the payment, refund or dispute that it names, for
-// provider events and for reconciliation. On a mismatch it
-// adds the intent to ask the provider.
+// applyReport applies a report to the payment, refund or dispute that it names. On a
+// mismatch it adds the intent to ask the provider.
 func (tx Tx) applyReport(ctx context.Context, report cards.Report) (*Mismatch, error) {
 	if report.Dispute != nil {
 		return tx.applyDispute(ctx, *report.Dispute)
@@ -149,19 +148,21 @@ func (tx Tx) lockByPaymentKey(ctx context.Context, key string) (*OrderPayments, 
 	return op, op.findPayment(func(p *Payment) bool { return p.UUID == uuid }), nil
 }
 
+// lockByCharge finds no failed payment whose late capture is unknown.
 func (tx Tx) lockByCharge(ctx context.Context, externalID string) (*OrderPayments, *Payment, error) {
 	id, err := tx.Payments.OfCharge(ctx, externalID)
 	if err != nil {
 		return nil, nil, err
 	}
-	if id == 0 {
-		return nil, nil, core.ErrNotFound
-	}
-	op, err := tx.OrderPayments.LockByPayment(ctx, id)
+	op, err := tx.OrderPayments.LockByPayment(ctx, id) // no payment has the id 0
 	if err != nil {
 		return nil, nil, err
 	}
-	return op, op.payment(id), nil
+	p := op.payment(id)
+	if p.Status == Failed && len(p.Refunds) == 0 {
+		return nil, nil, core.ErrNotFound
+	}
+	return op, p, nil
 }
 
 func (tx Tx) lockByRefundKey(ctx context.Context, key string) (*OrderPayments, *Refund, error) {

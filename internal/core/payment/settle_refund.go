@@ -9,16 +9,16 @@ import (
 )
 
 // SettleRefund asks the provider to refund to the card and applies the result; see
-// [Service.SettlePayment].
+// [Service.SettlePayment]. A refusal says that the provider may have moved other money.
 func (s *Service) SettleRefund(ctx context.Context, refundID int64) error {
 	p, r, retry, err := s.askForRefund(ctx, refundID)
 	if err != nil || r.Status != RefundPending {
 		return err
 	}
 	result, err := s.Gateway.Refund(ctx, cards.RefundRequest{
-		Terms: r.terms(p), PaymentID: p.ID, RefundID: r.ID, ExternalID: p.Card.ExternalID, MadeID: r.madeID(), Retry: retry,
+		Terms: r.terms(p), PaymentID: p.ID, RefundID: r.ID, ExternalID: p.Card.ExternalID, MadeID: r.ExternalID, Retry: retry,
 	})
-	if errors.Is(err, cards.ErrReturnedElsewhere) {
+	if errors.Is(err, cards.ErrReturnedElsewhere) || result.Outcome == cards.ChargeRefused {
 		err = errors.Join(err, s.adoptReports(ctx, p))
 	}
 	if err != nil {
@@ -71,14 +71,6 @@ func (s *Service) adoptReports(ctx context.Context, p *Payment) error {
 	}
 	_, err = s.ApplyReports(ctx, reports)
 	return err
-}
-
-// madeID returns the provider's id of a refund made there, or "".
-func (r *Refund) madeID() string {
-	if !r.MadeAtProvider {
-		return ""
-	}
-	return r.ExternalID
 }
 
 // terms are those that the provider stores. It knows no key for a refund made there.

@@ -151,6 +151,10 @@ type gateway struct {
 	// refusal is why it takes no amount.
 	refusal string
 	change  func(*cards.ChargeResult)
+	// reports are what it lists about every charge.
+	reports []cards.Report
+	// refused is why it makes no refund.
+	refused string
 	// retries has the member Retry of each call.
 	retries []bool
 }

@@ -49,7 +49,7 @@ func (b *bank) Charge(_ context.Context, c cards.ChargeRequest) (cards.ChargeRes
 	b.terms = c.Terms
 	if b.undecided {
 		b.undecided = false
-		return cards.ChargeResult{Terms: c.Terms, Outcome: cards.ChargeRefused, Reason: "generic_decline"}, nil
+		return cards.ChargeResult{Terms: c.Terms, Outcome: cards.ChargeRefused, Reason: "generic_decline", ExternalID: b.chargeID()}, nil
 	}
 	b.charged = true
 	return b.captured(), nil

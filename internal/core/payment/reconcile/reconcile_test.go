@@ -171,3 +171,14 @@ func TestCompare_ReportsWhatIsNotAdopted(t *testing.T) {
 		}
 	}
 }
+
+// The customer has the money back without a refund of ours.
+func TestCompare_AcceptsALateCaptureThatTheBankHasTakenBack(t *testing.T) {
+	t.Parallel()
+	p := card(payment.Failed, before, refund(payment.RefundFailed, "100.00", before))
+	p.Disputes = cards.Disputes{{ID: "dp_1", Amount: p.Amount, Status: cards.DisputeLost}}
+	captured := capturedCharges([]cards.ProviderCharge{once})
+	if found := compare([]*payment.Payment{p}, captured, nil, listed, settled); len(found) > 0 {
+		t.Error(found)
+	}
+}

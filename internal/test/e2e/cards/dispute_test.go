@@ -115,3 +115,22 @@ func TestDispute_MovesMoneyInTheCurrencyOfTheAccount(t *testing.T) {
 	}
 	c.wantSameMoney(t)
 }
+
+// The bank disputes a late capture that the service does not know yet.
+func TestDispute_OfALateCaptureIsFound(t *testing.T) {
+	t.Parallel()
+	c := startCardShop(t, e2e.Stock{"tea": 10})
+	c.Run(t)
+	o := c.MustCreateOrder(t, e2e.Alice, "tea", 2)
+	failed := awaitSettled(t, c.Service, c.MustPayByCard(t, o.ID, "pm_card_declined"))
+	c.provider.Capture(t, failed, c.PaymentKey(t, failed.ID), 20000, c.NewKey())
+	c.stepDispute(t, c.dispute(t, failed, 20000, fakestripe.NeedsResponse), fakestripe.Lost)
+
+	c.deliver(t, repeated) // the capture last
+
+	e2e.Eventually(t, "the dispute is found", func() bool {
+		d := c.ReadPayments(t, o.ID)[0].Dispute
+		return d != nil && d.Status == "lost"
+	})
+	c.wantDisputedFunds(t)
+}
