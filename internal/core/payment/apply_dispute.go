@@ -15,17 +15,19 @@ func (tx Tx) applyDispute(ctx context.Context, report cards.DisputeReport) (*Mis
 	if err != nil {
 		return nil, err
 	}
-	if !cards.IsPlainID(report.ID) || !report.Status.IsKnown() {
-		return &Mismatch{
-			Resource: paymentResource(p.ID), Detail: fmt.Sprintf("the provider reports the dispute %.80q as %.80q", report.ID, report.Status),
-		}, nil
+	if !cards.IsPlainID(report.ID) || !report.Status.IsKnown() || report.Amount.IsZero() {
+		return &Mismatch{Resource: paymentResource(p.ID), Detail: fmt.Sprintf(
+			"the provider reports the dispute %.80q of %s as %.80q", report.ID, report.Amount, report.Status)}, nil
 	}
-	for _, moved := range report.Funds {
-		if err := tx.recordFunds(ctx, p, moved); err != nil {
+	moved := false
+	for _, funds := range report.Funds {
+		isNew, err := tx.recordFunds(ctx, p, funds)
+		if err != nil {
 			return nil, err
 		}
+		moved = moved || isNew
 	}
-	d, before := p.Disputes.Follow(report.Dispute)
+	d, before := p.Disputes.Follow(report.Dispute, moved)
 	if d == nil {
 		return nil, nil
 	}
@@ -55,8 +57,9 @@ func disputeEvents(before, after cards.DisputeStatus) (events []core.EventType) 
 	return append(events, EventPaymentDisputeWon)
 }
 
-// recordFunds appends the ledger entry for money that a dispute moved, unless it is there.
-func (tx Tx) recordFunds(ctx context.Context, p *Payment, moved cards.DisputedFunds) error {
+// recordFunds appends the ledger entry for money that a dispute moved, unless it is there,
+// and reports whether it did.
+func (tx Tx) recordFunds(ctx context.Context, p *Payment, moved cards.DisputedFunds) (isNew bool, err error) {
 	e := &LedgerEntry{
 		Kind: EntryDispute, Debit: DisputesAccount, Credit: ProviderAccount, Amount: moved.Amount,
 		PaymentID: p.ID, Reference: moved.ExternalID,
@@ -69,9 +72,9 @@ func (tx Tx) recordFunds(ctx context.Context, p *Payment, moved cards.DisputedFu
 	}
 	recorded, err := tx.Ledger.HasReference(ctx, e.Kind, e.Reference)
 	if err != nil || recorded {
-		return err
+		return false, err
 	}
-	return tx.saveEntry(ctx, nil, e)
+	return true, tx.saveEntry(ctx, nil, e)
 }
 
 // refuseDisputed refuses a refund while a bank decides about the same money. Refusal:

@@ -3,6 +3,7 @@ package coretest
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,6 +21,53 @@ func (g *gateway) Reports(context.Context, cards.ReportQuery) ([]cards.Report, e
 // Refund refuses.
 func (g *gateway) Refund(_ context.Context, r cards.RefundRequest) (cards.ChargeResult, error) {
 	return cards.ChargeResult{Terms: r.Terms, Outcome: cards.ChargeRefused, Reason: g.refused}, nil
+}
+
+// A bank may change its decision, and an event about the first one may be late. Only a
+// changed decision moves money.
+func TestDispute_FollowsADecisionThatTheBankHasChanged(t *testing.T) {
+	t.Parallel()
+	lost, won := dispute("dp_1", cards.DisputeLost, "-80.00"), dispute("dp_1", cards.DisputeWon, "-80.00", "+80.00")
+	lostAgain := dispute("dp_1", cards.DisputeLost, "-80.00", "+80.00", "-79.00")
+	for name, c := range map[string]struct {
+		reports []cards.Report
+		status  cards.DisputeStatus
+		events  []string
+	}{
+		"lost, then won":        {[]cards.Report{lost, won, won}, cards.DisputeWon, []string{"payment.dispute_lost", "payment.dispute_won"}},
+		"won, and a late loss":  {[]cards.Report{won, lost}, cards.DisputeWon, []string{"payment.dispute_won"}},
+		"won, then lost":        {[]cards.Report{won, lostAgain, lostAgain}, cards.DisputeLost, []string{"payment.dispute_won", "payment.dispute_lost"}},
+		"lost, and a late gain": {[]cards.Report{lostAgain, won}, cards.DisputeLost, []string{"payment.dispute_lost"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture()
+			o := paidByCard(t, f)
+			caused := f.effects(func() {
+				for _, r := range c.reports {
+					f.report(t, r)
+				}
+			})
+			if diff := cmp.Diff(append([]string{"payment.disputed"}, c.events...), caused.Events); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+			if got := f.payment(t, o).Disputes.Shown().Status; got != c.status {
+				t.Errorf("the dispute is %s, want %s", got, c.status)
+			}
+		})
+	}
+}
+
+// A dispute without an amount cannot be stored, and would fail again at each redelivery.
+func TestDispute_OfNoAmountIsAMismatch(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	paidByCard(t, f)
+	nothing := dispute("dp_1", cards.DisputeNeedsResponse)
+	nothing.Dispute.Amount = core.Zero("RUB")
+	if got := f.report(t, nothing); !strings.HasPrefix(got, "rejected: ") {
+		t.Error(got)
+	}
 }
 
 // The provider has captured a failed payment late. Somebody has refunded a part of it in the

@@ -17,6 +17,9 @@ const (
 	payTwice = `DROP INDEX payment_one_live;
 		INSERT INTO payment (order_id, idempotency_key, amount, currency, method, status, created_by)
 		SELECT order_id, 'another', amount, currency, method, status, created_by FROM payment`
+	newDispute = `INSERT INTO dispute (external_id, payment_id, order_id, amount, currency, reason, status, created_at)
+		SELECT 'dp_0', id, order_id, 1, currency, '', 'lost', now() FROM payment LIMIT 1;
+		INSERT INTO outbox (type, aggregate, data, created_at) `
 	chargeItself = `ALTER TABLE ledger_entry DROP CONSTRAINT ledger_entry_check; UPDATE ledger_entry SET debit = credit`
 )
 
@@ -63,10 +66,11 @@ var damages = map[string][]string{
 		`INSERT INTO dispute (external_id, payment_id, order_id, amount, currency, reason, status, created_at)
 		SELECT 'dp_1', id, order_id, 1, 'RUB', 'fraudulent', 'won', now() FROM payment LIMIT 1`,
 	},
-	"every event has a change": {
-		"INSERT INTO outbox (type, aggregate, data, created_at) VALUES ('order.paid', 'order/0', '{}', now())",
-		`INSERT INTO outbox (type, aggregate, data, created_at)
-		SELECT 'payment.disputed', 'payment/1', '{"dispute": {"id": "dp_1", "status": "needs_response"}}', now() FROM generate_series(1, 2)`,
+	"every event has a change": {"INSERT INTO outbox (type, aggregate, data, created_at) VALUES ('order.paid', 'order/0', '{}', now())"},
+	"a dispute begins with an event, and each event says other than the one before": {
+		`INSERT INTO outbox (type, aggregate, data, created_at) VALUES ('payment.disputed', 'payment/0', '{"dispute": {"id": "dp_0"}}', now())`,
+		newDispute + "VALUES ('payment.dispute_won', 'payment/0', '{\"dispute\": {\"id\": \"dp_0\"}}', now())",
+		newDispute + `SELECT 'payment.disputed', 'payment/0', '{"dispute": {"id": "dp_0"}}', now() FROM generate_series(1, 2)`,
 	},
 	"the audit log is what administrators did": {
 		"DELETE FROM audit_log WHERE action = 'RefundPayment'",

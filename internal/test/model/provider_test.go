@@ -257,6 +257,7 @@ var nextSteps = map[cards.DisputeStatus][]cards.DisputeStatus{
 	cards.DisputeNeedsResponse: {cards.DisputeUnderReview, cards.DisputeLost, cards.DisputePrevented},
 	cards.DisputeUnderReview:   {cards.DisputeWon, cards.DisputeLost},
 	cards.DisputeWon:           {cards.DisputeLost},
+	cards.DisputeLost:          {cards.DisputeWon},
 }
 
 func (m *cardMachine) stepDispute(t *rapid.T) {

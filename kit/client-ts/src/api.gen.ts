@@ -738,7 +738,7 @@ export interface components {
          * @enum {string}
          */
         DisputedFilter: "true";
-        /** @description The step of a dispute, in the card provider's words. `warning_…` is an inquiry: the bank asks, and has taken no money. `warning_closed`, `prevented`, `won` and `lost` are final. */
+        /** @description The step of a dispute, in the card provider's words. `warning_…` is an inquiry: the bank asks, and has taken no money. `warning_closed`, `prevented`, `won` and `lost` are decisions, which a bank may change. A dispute that the provider prevented by returning the money is `lost`. */
         DisputeStatus: "warning_needs_response" | "warning_under_review" | "warning_closed" | "needs_response" | "under_review" | "prevented" | "won" | "lost" | (string & {});
         /** @description An e-mail address. */
         Email: string;

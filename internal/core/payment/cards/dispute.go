@@ -23,8 +23,8 @@ const (
 	DisputeLost          DisputeStatus = "lost"
 )
 
-// disputeSteps is the order in which a dispute takes the statuses. It may skip some, and
-// never goes back: a report with an earlier one is late.
+// disputeSteps is the order in which a dispute takes the statuses. It may skip some. A
+// report with an earlier one is late.
 var disputeSteps = []DisputeStatus{
 	InquiryNeedsResponse, InquiryUnderReview, InquiryClosed,
 	DisputeNeedsResponse, DisputeUnderReview, DisputePrevented, DisputeWon, DisputeLost,
@@ -37,6 +37,8 @@ func (s DisputeStatus) IsKnown() bool { return slices.Contains(disputeSteps, s) 
 func (s DisputeStatus) IsOpen() bool {
 	return slices.Contains([]DisputeStatus{InquiryNeedsResponse, InquiryUnderReview, DisputeNeedsResponse, DisputeUnderReview}, s)
 }
+
+func (s DisputeStatus) isDecision() bool { return s.IsKnown() && !s.IsOpen() }
 
 // Dispute is a bank's demand to take the money of a charge back.
 type Dispute struct {
@@ -53,11 +55,16 @@ type Dispute struct {
 }
 
 // follow takes over a report, unless it is late, and reports whether that changed the
-// dispute.
-func (d *Dispute) follow(reported Dispute) bool {
+// dispute. A bank that changes a decision moves money: another decision in a report that
+// has moved no money is late.
+func (d *Dispute) follow(reported Dispute, moved bool) bool {
 	same := d.Amount.Equal(reported.Amount) && d.Reason == reported.Reason && d.DueBy.Equal(reported.DueBy)
 	before, after := slices.Index(disputeSteps, d.Status), slices.Index(disputeSteps, reported.Status)
-	if after < before || after == before && same {
+	late := after < before
+	if after != before && d.Status.isDecision() && reported.Status.isDecision() {
+		late = !moved
+	}
+	if late || after == before && same {
 		return false
 	}
 	*d = reported
@@ -67,9 +74,10 @@ func (d *Dispute) follow(reported Dispute) bool {
 // Disputes are those of one charge.
 type Disputes []*Dispute
 
-// Follow takes over a report about one of the disputes, or adds a new one. It returns the
-// dispute and the status before, or nil if the report changes nothing.
-func (all *Disputes) Follow(reported Dispute) (d *Dispute, before DisputeStatus) {
+// Follow takes over a report about one of the disputes, or adds a new one. Moved says that
+// the report has money that was unknown. It returns the dispute and the status before, or
+// nil if the report changes nothing.
+func (all *Disputes) Follow(reported Dispute, moved bool) (d *Dispute, before DisputeStatus) {
 	i := slices.IndexFunc(*all, func(d *Dispute) bool { return d.ID == reported.ID })
 	if i < 0 {
 		i = 0
@@ -77,7 +85,7 @@ func (all *Disputes) Follow(reported Dispute) (d *Dispute, before DisputeStatus)
 	}
 	d = (*all)[i]
 	before = d.Status
-	if !d.follow(reported) {
+	if !d.follow(reported, moved) {
 		return nil, before
 	}
 	return d, before

@@ -116,6 +116,41 @@ func TestDispute_MovesMoneyInTheCurrencyOfTheAccount(t *testing.T) {
 	c.wantSameMoney(t)
 }
 
+// A bank takes the money, and gives it back a day later.
+func TestDispute_ThatIsLostCanBeWonLater(t *testing.T) {
+	t.Parallel()
+	c := startCardShop(t, e2e.Stock{"tea": 10})
+	c.Run(t)
+	o, p := mustBuyByCard(t, c.Service, "tea", 2, "pm_card_visa")
+	id := c.dispute(t, p, 20000, fakestripe.NeedsResponse)
+	c.stepDispute(t, id, fakestripe.Lost)
+	c.deliver(t, repeated)
+	c.WantProblem(t, http.StatusConflict, "refund_exceeds_payment", c.RefundCall(c.AdminToken(t), o.ID, "1.00"))
+	c.stepDispute(t, id, fakestripe.Won)
+
+	c.deliver(t, repeated)
+
+	if d := c.ReadPayments(t, o.ID)[0].Dispute; d == nil || d.Status != "won" {
+		t.Errorf("the dispute is %+v, want won", d)
+	}
+	e2e.Want[e2e.Refund](t, c.Service, http.StatusOK, c.RefundCall(c.AdminToken(t), o.ID, "1.00"))
+	c.wantDisputedFunds(t)
+}
+
+// A rule of the shop at the provider returns the money, and the dispute is prevented.
+func TestDispute_ThatReturnsTheMoneyIsLost(t *testing.T) {
+	t.Parallel()
+	c := startCardShop(t, e2e.Stock{"tea": 10})
+	c.Run(t)
+	o, p := mustBuyByCard(t, c.Service, "tea", 2, "pm_card_visa")
+	c.dispute(t, p, 20000, fakestripe.Prevented)
+	c.deliver(t, repeated)
+	c.WantProblem(t, http.StatusConflict, "refund_exceeds_payment", c.RefundCall(c.AdminToken(t), o.ID, "1.00"))
+	e2e.Want[e2e.Order](t, c.Service, http.StatusOK, c.CancelCall(c.CustomerToken(t), o.ID))
+	c.wantDisputedFunds(t)
+	c.wantReconciled(t)
+}
+
 // The bank disputes a late capture that the service does not know yet.
 func TestDispute_OfALateCaptureIsFound(t *testing.T) {
 	t.Parallel()

@@ -426,11 +426,11 @@ type Dispute struct {
 	// Reason The provider's code for the reason that the customer gave, for example `fraudulent`.
 	Reason string `json:"reason"`
 
-	// Status The step of a dispute, in the card provider's words. `warning_…` is an inquiry: the bank asks, and has taken no money. `warning_closed`, `prevented`, `won` and `lost` are final.
+	// Status The step of a dispute, in the card provider's words. `warning_…` is an inquiry: the bank asks, and has taken no money. `warning_closed`, `prevented`, `won` and `lost` are decisions, which a bank may change. A dispute that the provider prevented by returning the money is `lost`.
 	Status DisputeStatus `json:"status"`
 }
 
-// DisputeStatus The step of a dispute, in the card provider's words. `warning_…` is an inquiry: the bank asks, and has taken no money. `warning_closed`, `prevented`, `won` and `lost` are final.
+// DisputeStatus The step of a dispute, in the card provider's words. `warning_…` is an inquiry: the bank asks, and has taken no money. `warning_closed`, `prevented`, `won` and `lost` are decisions, which a bank may change. A dispute that the provider prevented by returning the money is `lost`.
 type DisputeStatus string
 
 // DisputedFilter Send `true` for payments with an open dispute.
