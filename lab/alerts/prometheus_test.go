@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,7 +64,14 @@ scrape_configs:
 	if err != nil {
 		t.Fatal(err)
 	}
-	return prometheus{promapi.NewAPI(client)}
+	p := prometheus{promapi.NewAPI(client)}
+	e2e.Eventually(t, "each target is scraped", func() bool { // from then on, a counter that rises has a sample before
+		found, err := p.Targets(t.Context())
+		return err == nil && len(found.Active) > 0 && !slices.ContainsFunc(found.Active, func(target promapi.ActiveTarget) bool {
+			return target.Health != promapi.HealthGood
+		})
+	})
+	return p
 }
 
 func write(t testing.TB, file, text string) {

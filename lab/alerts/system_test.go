@@ -67,8 +67,6 @@ func startSystem(t testing.TB, rules string, prepare func(*e2e.Env), settings ..
 		s.replicas = append(s.replicas, env.StartProcess(t, binary, append(settings, "ORDERS_ADMIN_ADDR="+admin)...))
 	}
 	s.URL = s.replicas[0].URL
-	s.provider.SendTo(s.URL + "/webhooks/stripe")
-	natstest.Run(t, s.provider.SendWebhooks)
 	s.prometheus = startPrometheus(t, rules, s.admin)
 	return s
 }
