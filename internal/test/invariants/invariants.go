@@ -103,7 +103,9 @@ var invariants = []invariant{
 			SELECT o.id, o.status, o.total, coalesce(sum(p.amount) FILTER (WHERE p.status = 'captured'), 0) AS captured,
 			       coalesce((SELECT sum(r.amount) FROM refund r JOIN payment c ON c.id = r.payment_id AND c.status = 'captured'
 			                 WHERE r.order_id = o.id AND r.status <> 'failed'), 0) AS refunded,
-			       coalesce((SELECT sum(d.amount) FROM dispute d WHERE d.order_id = o.id AND d.status = 'lost'), 0) AS lost
+			       coalesce((SELECT sum(d.amount) FROM dispute d -- a bank may change its decision when the order is cancelled
+			                 WHERE d.order_id = o.id AND d.external_id IN (
+			                     SELECT data->'dispute'->>'id' FROM outbox WHERE type = 'payment.dispute_lost')), 0) AS lost
 			FROM orders o LEFT JOIN payment p ON p.order_id = o.id GROUP BY o.id
 		)
 		SELECT format('order %s is %s: %s captured, %s refunded', id, status, captured, refunded) FROM money WHERE NOT CASE
