@@ -58,8 +58,7 @@ func TestMoves_ConcernTheLatestPaymentAndDispute(t *testing.T) {
 	order := d.buyByCard(t)
 
 	for _, m := range []struct{ name, status string }{
-		{"dispute", fakestripe.NeedsResponse}, {"dispute-won", fakestripe.Won},
-		{"dispute", fakestripe.NeedsResponse}, {"dispute-lost", fakestripe.Lost},
+		{"dispute", fakestripe.NeedsResponse}, {"dispute-lost", fakestripe.Lost}, {"dispute-won", fakestripe.Won},
 	} {
 		d.wantMove(t, m.name, http.StatusOK)
 		testwait.Until(t, m.name+" is shown", func() bool { return d.payment(t, order).Dispute.Status == m.status })
