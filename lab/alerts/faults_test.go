@@ -81,9 +81,7 @@ func stopReconciliation(t testing.TB, s *system) (repair func()) {
 
 func openDispute(t testing.TB, s *system) (repair func()) {
 	t.Helper()
-	s.MustCreatePaidOrder(t, e2e.Alice, "tea", 1)
-	s.Exec(t, `INSERT INTO dispute (external_id, payment_id, order_id, amount, currency, reason, status, due_by, created_at)
-		SELECT 'dp_1', id, order_id, amount, currency, 'fraudulent', 'needs_response', now() + interval '9 days', now() FROM payment LIMIT 1`)
+	s.InsertDispute(t, s.MustCreatePaidOrder(t, e2e.Alice, "tea", 1).ID)
 	return func() { s.Exec(t, `DELETE FROM dispute`) }
 }
 

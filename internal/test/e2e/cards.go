@@ -182,3 +182,12 @@ func (p *CardProvider) Capture(t testing.TB, of Payment, reference string, kopec
 		t.Fatalf("the provider answered %s", resp.Status)
 	}
 }
+
+// InsertDispute lets a bank dispute the payment of an order, as if the provider had reported
+// it. An answer is due in nine days.
+func (e *Env) InsertDispute(t testing.TB, orderID int) {
+	t.Helper()
+	e.Exec(t, `INSERT INTO dispute (external_id, payment_id, order_id, amount, currency, reason, status, due_by, created_at)
+		SELECT 'dp_1', id, order_id, amount, currency, 'general', 'needs_response', now() + interval '9 days', now()
+		FROM payment WHERE order_id = $1`, orderID)
+}

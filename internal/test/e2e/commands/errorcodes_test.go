@@ -56,6 +56,8 @@ func refusedCalls(t testing.TB, s *e2e.Service) map[string]e2e.Call {
 	created := e2e.Want[e2e.Order](t, s, http.StatusCreated, first)
 	expired := s.MustCreateOrder(t, e2e.Alice, "tea", 1)
 	s.ExpireReservation(t, expired.ID)
+	disputed := s.MustCreatePaidOrder(t, e2e.Alice, "tea", 1)
+	s.InsertDispute(t, disputed.ID)
 	credit := s.CreditCall(t, e2e.Alice, "1.00").WithBody(`{"reference": "A-1", "amount": {"amount": "1.00", "currency": "RUB"}}`)
 	s.MustSend(t, credit)
 	s.MustSend(t, s.PutProductCall(t, "euro", e2e.Shop, e2e.Money{Amount: "5.00", Currency: "EUR"}, 10))
@@ -72,7 +74,8 @@ func refusedCalls(t testing.TB, s *e2e.Service) map[string]e2e.Call {
 		"409 reference_taken":          credit.WithKey(s.NewKey()),
 		"409 idempotency_key_reused":   first.WithBody(`{"items": [{"sku": "tea", "quantity": 2}]}`),
 		"409 reservation_expired":      s.ConfirmCall(t, e2e.Alice, expired.ID),
-		"412 precondition_failed":      s.PutPriceCall(t, "tea", e2e.Shop, e2e.Roubles("100.00")).WithHeader("If-Match", `"2"`),
+		"409 payment_disputed":         s.OrderCommand(customer, disputed.ID, "payment/refund", `{"full": true}`),
+		"412 precondition_failed":      s.PutPriceCall(t, "tea", e2e.Shop, e2e.Roubles("100.00")).WithHeader("If-Match", `"999"`),
 		"413 body_too_large":           create.WithBody(create.Body + strings.Repeat(" ", 64<<10)),
 		"415 unsupported_media_type":   create.WithHeader("Content-Type", "text/plain"),
 		"422 mixed_currencies":         create.WithBody(`{"items": [{"sku": "tea", "quantity": 1}, {"sku": "euro", "quantity": 1}]}`),

@@ -153,7 +153,7 @@ func TestReads_ShowEveryCommand(t *testing.T) {
 		ID: refund.PaymentID, OrderID: o.ID, Amount: e2e.Roubles("100.00"), Refunded: e2e.Roubles("30.00"),
 		Status: "captured", Refunds: []e2e.Refund{{
 			ID: refund.ID, PaymentID: refund.PaymentID, OrderID: o.ID, Amount: e2e.Roubles("30.00"),
-			Status: "succeeded", Reason: "one was broken",
+			Status: "succeeded", Reason: "one was broken", MadeBy: "api",
 		}},
 	}}
 	if diff := cmp.Diff(want, s.ReadPayments(t, o.ID)); diff != "" {

@@ -367,8 +367,7 @@ func growTable(t testing.TB, f *fixture) {
 
 func dispute(t testing.TB, f *fixture) {
 	t.Helper()
-	f.Exec(t, `INSERT INTO dispute (external_id, payment_id, order_id, amount, currency, reason, status, due_by, created_at)
-		SELECT 'dp_1', id, order_id, amount, currency, 'general', 'needs_response', now() + interval '1 day', now() FROM payment LIMIT 1`)
+	f.InsertDispute(t, f.MustCreatePaidOrder(t, e2e.Alice, "tea", 1).ID)
 }
 
 func payByCard(t testing.TB, f *fixture) {
