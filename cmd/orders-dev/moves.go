@@ -8,7 +8,7 @@ import (
 	"example.com/orders/internal/dev/fakestripe"
 )
 
-// move moves money at the card provider past this service, and returns what has happened.
+// move moves money at the card provider past this service, and returns a sentence about it.
 type move func(ctx context.Context) (string, error)
 
 // ServeHTTP implements [http.Handler].
@@ -21,7 +21,7 @@ func (m move) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintln(w, happened)
 }
 
-// moves returns what shops do in the provider's dashboard, and what banks do. They concern
+// moves returns the moves of shops in the provider's dashboard, and of banks. They concern
 // the latest card payment, and the latest dispute.
 func (s *servers) moves() map[string]move {
 	return map[string]move{

@@ -25,7 +25,7 @@ func (d *running) buyByCard(t *testing.T) (path string) {
 	return path
 }
 
-// shownPayment is what the service shows of the payment of an order.
+// shownPayment holds the shown members of an order's payment.
 type shownPayment struct {
 	Refunded struct{ Amount string }
 	Dispute  struct{ Status string }

@@ -104,8 +104,8 @@ func (tx Tx) saveAdopted(ctx context.Context, op *OrderPayments, p *Payment, res
 	})
 }
 
-// refuseImpossible refuses each pending refund of ours that exceeds what the provider has
-// left of the charge: it cannot have made that refund, and never will.
+// refuseImpossible refuses each pending refund of ours that exceeds the rest of the charge
+// at the provider: it cannot have made that refund, and never will.
 func (tx Tx) refuseImpossible(ctx context.Context, op *OrderPayments, p *Payment) error {
 	for _, r := range p.Refunds {
 		if total, err := p.returned().Add(r.Amount); err != nil || r.MadeAtProvider || r.Status != RefundPending || !p.Amount.Less(total) {

@@ -107,7 +107,7 @@ func rest(a, b core.Money) core.Money {
 }
 
 // returned returns the sum of the refunds that the provider has made, or is making for
-// somebody else.
+// people in its dashboard.
 func (p *Payment) returned() core.Money {
 	return p.sum(func(r *Refund) bool {
 		return r.Status == RefundSucceeded || r.MadeAtProvider && r.Status == RefundPending

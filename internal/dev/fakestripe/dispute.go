@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// disputeFee is what each withdrawal costs, in the smallest unit of the currency.
+	// disputeFee is the cost of each withdrawal, in the smallest unit of the currency.
 	disputeFee = 1500
 	// answerWithin is the time for an answer to a new dispute.
 	answerWithin = 10 * 24 * time.Hour
@@ -54,7 +54,7 @@ type dispute struct {
 	Created             int64                `json:"created"`
 }
 
-// method says what kind of a case the card network made.
+// method holds the kind of case that the card network made.
 type method struct {
 	Type string `json:"type"`
 	Card struct {
@@ -157,7 +157,7 @@ func (s *Server) OpenDispute(ctx context.Context, intentID string, amount int64,
 	})
 }
 
-// StepDispute gives a dispute the next status. Money moves as it does at Stripe: back when
+// StepDispute moves a dispute to the next status. Money moves as it does at Stripe: back when
 // the dispute is won, and away when an inquiry becomes a dispute or a late loss.
 func (s *Server) StepDispute(ctx context.Context, id, status string) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -218,7 +218,7 @@ func (s *Server) listDisputes(ctx context.Context, r *http.Request) (any, error)
 	return listOf(r, "list", disputes, q.limit), err
 }
 
-// listQuery is what the lists of refunds and of disputes can be asked for.
+// listQuery holds the filters of the lists of refunds and disputes.
 type listQuery struct {
 	intent, after string
 	limit         int

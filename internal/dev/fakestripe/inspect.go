@@ -19,7 +19,7 @@ type Charge struct {
 	Amount   int64
 	Currency string
 	Refunded int64
-	// Disputed is what disputes have taken and not returned, with their fees, by currency:
+	// Disputed holds the money that disputes keep, with their fees, by currency:
 	// "1500 eur, 300 rub".
 	Disputed string
 }

@@ -13,7 +13,7 @@ import (
 	"example.com/orders/internal/core/payment/cards"
 )
 
-// Reports returns what the provider knows now.
+// Reports returns the present state at the provider.
 func (g *gateway) Reports(context.Context, cards.ReportQuery) ([]cards.Report, error) {
 	return g.reports, nil
 }

@@ -151,7 +151,7 @@ type gateway struct {
 	// refusal is why it takes no amount.
 	refusal string
 	change  func(*cards.ChargeResult)
-	// reports are what it lists about every charge.
+	// reports are those of every charge.
 	reports []cards.Report
 	// refused is why it makes no refund.
 	refused string

@@ -129,7 +129,7 @@ func (b *bank) open(amount int, status cards.DisputeStatus) {
 	b.step(d, status)
 }
 
-// step gives a dispute the next status, and moves the money.
+// step moves a dispute to the next status, and moves the money.
 func (b *bank) step(d *cards.DisputeReport, status cards.DisputeStatus) {
 	withdrawn := false
 	for _, moved := range d.Funds {

@@ -122,7 +122,7 @@ func TestCharge_ReturnsAnErrorWhileTheOutcomeIsUnknown(t *testing.T) {
 	}
 }
 
-// Stripe adds statuses. One of them must not hide what else the lists contain.
+// Stripe adds statuses. One of them must not hide the rest of the lists.
 func TestLists_AnObjectOfAnUnknownStatusHidesNoOther(t *testing.T) {
 	t.Parallel()
 	refund := func(id, status string) string {
@@ -295,7 +295,7 @@ func TestCharge_RefusesAnAmountThatStripeCannotExpress(t *testing.T) {
 	}
 }
 
-// A refund of somebody else's charge could not be taken back.
+// A refund of a foreign charge could not be taken back.
 func TestRefund_MovesNoMoneyOfAChargeThatIsNotThePayments(t *testing.T) {
 	t.Parallel()
 	for name, found := range map[string]string{

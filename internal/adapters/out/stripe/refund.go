@@ -40,7 +40,7 @@ func (g *Gateway) Refund(ctx context.Context, r cards.RefundRequest) (cards.Char
 }
 
 // checkIdentity returns an error unless Stripe knows the charge as that of the payment: a
-// refund of somebody else's charge could not be taken back.
+// refund of a foreign charge could not be taken back.
 func (g *Gateway) checkIdentity(ctx context.Context, r cards.RefundRequest) error {
 	intent, err := call(ctx, g, "look_up_charge", func(ctx context.Context) (*api.PaymentIntent, error) {
 		return g.client.V1PaymentIntents.Retrieve(ctx, r.ExternalID, nil)

@@ -1,4 +1,4 @@
-// Package cards is what this service asks a card provider, and what that reports.
+// Package cards holds the requests to a card provider, and the provider's reports.
 package cards
 
 import (
@@ -29,7 +29,7 @@ type Gateway interface {
 	Reports(ctx context.Context, q ReportQuery) ([]Report, error)
 }
 
-// ReportQuery selects reports about one charge, or about what began in a period.
+// ReportQuery selects reports about one charge, or those of a period.
 type ReportQuery struct {
 	Charge   string
 	From, To time.Time
@@ -108,7 +108,7 @@ type ChargeResult struct {
 	Note string
 }
 
-// Report is what the provider says about a charge, a refund of it, or a dispute.
+// Report is the provider's report about a charge, a refund of it, or a dispute.
 type Report struct {
 	Result ChargeResult
 	// Dispute is set instead of the result.

@@ -70,7 +70,7 @@ type Service struct {
 	Now     func() time.Time
 }
 
-// compareCharges adopts what the provider reports and refunds late captures, then compares
+// compareCharges adopts the provider's reports and refunds late captures, then compares
 // the provider's charges with our payments. It also compares if one of that fails, and
 // returns that error.
 func (s *Service) compareCharges(ctx context.Context) (found []payment.Mismatch, seen compared, err error) {
@@ -104,7 +104,7 @@ func (s *Service) compareCharges(ctx context.Context) (found []payment.Mismatch,
 	return compare(payments, captured, reports, since, settled), seen, err
 }
 
-// reportsByPayment holds what the provider reports about refunds and disputes, by payment
+// reportsByPayment holds the provider's reports about refunds and disputes, by payment
 // key.
 type reportsByPayment map[string][]cards.Report
 

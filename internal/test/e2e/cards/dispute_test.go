@@ -116,7 +116,7 @@ func TestDispute_MovesMoneyInTheCurrencyOfTheAccount(t *testing.T) {
 	c.wantSameMoney(t)
 }
 
-// A bank takes the money, and gives it back a day later.
+// A bank takes the money, and returns it a day later.
 func TestDispute_ThatIsLostCanBeWonLater(t *testing.T) {
 	t.Parallel()
 	c := startCardShop(t, e2e.Stock{"tea": 10})
