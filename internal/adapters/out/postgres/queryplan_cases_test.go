@@ -311,7 +311,7 @@ var planCases = map[string][]planCase{
 
 	// Written by hand.
 	countJobsName:     {{args: "'{settle_payment,reconcile}', 10000", rows: 0, buffers: 30}},
-	measureTablesName: {{rows: 800, buffers: 800}}, // of the catalogue, twice where a cache was dropped
+	measureTablesName: {{rows: 800, buffers: 100}}, // of the catalogue
 	insertJobsName:    {{args: `'settle_payment', '{1}', ''`, buffers: 60}, {args: `'settle_payment', '{1,2,3,4,5}', ''`, buffers: 200}},
 	"SELECT ARRAY[id::text, kind, args, CASE n WHEN 1 THEN state ELSE state || ' x' || n END, attempt::text,": {
 		{rows: 0, buffers: 90}},
