@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -101,11 +102,17 @@ func TestRestock_AcknowledgesNoMessageThatAFailoverLoses(t *testing.T) {
 		t.Errorf("the first delivery: %v, want that the outcome is unknown", err)
 	}
 
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	if err := orders.Restock(ctx, restock); !errors.Is(err, core.ErrOutcomeUnknown) {
-		t.Errorf("the second delivery: %v, want that the outcome is unknown", err)
-	}
+	ctx, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	var second sync.WaitGroup
+	second.Go(func() {
+		if err := orders.Restock(ctx, restock); !errors.Is(err, core.ErrOutcomeUnknown) {
+			t.Errorf("the second delivery: %v, want that the outcome is unknown", err)
+		}
+	})
+	servers.AwaitCommit(t)
+	giveUp()
+	second.Wait()
 
 	servers.Promote(t)
 	e2e.Eventually(t, "the message is processed", func() bool {
