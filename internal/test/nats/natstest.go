@@ -3,6 +3,7 @@ package natstest
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -89,22 +90,31 @@ func Read(t testing.TB, broker Address, stream string) []jetstream.Msg {
 	return all
 }
 
-func read(ctx context.Context, js jetstream.JetStream, stream string) (all []jetstream.Msg, err error) {
-	consumer, err := js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{})
+// read counts on the stream's leader. A consumer counts on its own replica, which may still
+// have to store what the leader has acknowledged.
+func read(ctx context.Context, js jetstream.JetStream, name string) (all []jetstream.Msg, err error) {
+	stream, err := js.Stream(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	for pending := consumer.CachedInfo().NumPending; pending > 0; {
-		batch, err := consumer.Fetch(int(pending), jetstream.FetchMaxWait(fetchTimeout))
+	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
+	if err != nil {
+		return nil, err
+	}
+	for want := int(stream.CachedInfo().State.Msgs); len(all) < want; {
+		batch, err := consumer.Fetch(want-len(all), jetstream.FetchMaxWait(fetchTimeout))
 		if err != nil {
 			return nil, err
 		}
+		before := len(all)
 		for msg := range batch.Messages() {
 			all = append(all, msg)
-			pending--
 		}
-		if err := batch.Error(); err != nil {
-			return nil, err
+		switch {
+		case batch.Error() != nil:
+			return nil, batch.Error()
+		case len(all) == before:
+			return nil, errors.New("no message arrives")
 		}
 	}
 	return all, nil
