@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,22 +158,30 @@ func talk(conn net.Conn, keys string) {
 	_, _ = conn.Read(make([]byte, 1)) // until the other side closes the connection
 }
 
-// wantLine waits for a warning in the log of a process, every line of which must be JSON.
+// lines returns the log of a process so far. Every line must be JSON.
+func lines(t testing.TB, p *e2e.Process) (all []map[string]any) {
+	t.Helper()
+	for written := range strings.Lines(p.Log()) {
+		if !strings.HasSuffix(written, "\n") {
+			break // its end is still to come
+		}
+		var line map[string]any
+		if err := json.Unmarshal([]byte(written), &line); err != nil {
+			t.Fatalf("%v in the line %s", err, written)
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+// wantLine waits for a warning in the log of a process.
 func wantLine(t testing.TB, p *e2e.Process, text string) {
 	t.Helper()
 	e2e.Eventually(t, "a warning: "+text, func() bool {
-		found := false
-		for written := range strings.Lines(p.Log()) {
-			if !strings.HasSuffix(written, "\n") {
-				break // its end is still to come
-			}
-			var line struct{ Level, Message string }
-			if err := json.Unmarshal([]byte(written), &line); err != nil {
-				t.Fatalf("%v in the line %s", err, written)
-			}
-			found = found || line.Level == "warn" && strings.Contains(line.Message, text)
-		}
-		return found
+		return slices.ContainsFunc(lines(t, p), func(line map[string]any) bool {
+			message, _ := line["message"].(string)
+			return line["level"] == "warn" && strings.Contains(message, text)
+		})
 	})
 }
 
@@ -184,19 +193,14 @@ func TestLog_HasOnlyLinesOfJSON(t *testing.T) {
 	wantLine(t, p, "Unsolicited response")
 }
 
-// lineAbout returns the line of a process with a message. There must be one.
+// lineAbout waits for the line of a process with a message. There must be one.
 func lineAbout(t testing.TB, p *e2e.Process, message string) map[string]any {
 	t.Helper()
 	var found []map[string]any
-	for written := range strings.Lines(p.Log()) {
-		var line map[string]any
-		if err := json.Unmarshal([]byte(written), &line); err != nil {
-			t.Fatalf("%v in the line %s", err, written)
-		}
-		if line["message"] == message {
-			found = append(found, line)
-		}
-	}
+	e2e.Eventually(t, "a line says "+message, func() bool {
+		found = slices.DeleteFunc(lines(t, p), func(line map[string]any) bool { return line["message"] != message })
+		return len(found) > 0
+	})
 	if len(found) != 1 {
 		t.Fatalf("%d lines say %q, want 1:\n%s", len(found), message, p.Log())
 	}
