@@ -2,11 +2,13 @@ package guard_test
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -96,15 +98,19 @@ func newWalk(t *testing.T) *walk {
 	}
 }
 
-// freeAddress returns an address of this machine that is free now.
+// freeAddress returns a free address that other servers do not get: those that ask for any
+// port get one above 32767.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(16_384+rand.IntN(16_384)))
+		if listener, err := net.Listen("tcp", address); err == nil {
+			_ = listener.Close()
+			return address
+		}
 	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 // run executes commands in the current directory, and returns what they print.
