@@ -1,15 +1,17 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"html"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,17 +85,24 @@ func startExample(t *testing.T, dir string, command []string) (url string) {
 	return ""
 }
 
+// ports counts the ports that were tried, from a random one: other test runs try some as well.
+var ports atomic.Uint32
+
+func init() { ports.Store(rand.Uint32()) }
+
+// freePort returns a port that no other server gets, in this test run once. Servers that ask
+// for any port get one above 32767.
 func freePort(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		port := strconv.Itoa(16_384 + int(ports.Add(1)%16_384))
+		if listener, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			_ = listener.Close()
+			return port
+		}
 	}
-	_, port, err1 := net.SplitHostPort(listener.Addr().String())
-	if err := errors.Join(err1, listener.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return port
+	t.Fatal("no port is free")
+	return ""
 }
 
 // README.md is short, its description is one, and it counts right.

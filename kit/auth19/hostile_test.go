@@ -276,20 +276,23 @@ func TestRequests_KeepLineBreaksOutOfTheirHead(t *testing.T) {
 // A server that leaves a request unanswered must not keep the tester.
 func TestRequests_EndWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
-	for _, more := range []string{"", "\nhold: {before: {headers: {X-Delay: '1'}}}"} {
-		var h *hostile
-		var received atomic.Int32
-		h = newHostile(t, map[string]http.HandlerFunc{"/silent": func(w http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodPost && received.Add(1) > 1 {
-				_, _ = io.Copy(io.Discard, r.Body)
-				<-r.Context().Done()
-				return
+	for name, more := range map[string]string{"as usual": "", "held": "hold: {before: {headers: {X-Delay: '1'}}}"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var h *hostile
+			var received atomic.Int32
+			h = newHostile(t, map[string]http.HandlerFunc{"/silent": func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost && received.Add(1) > 1 {
+					_, _ = io.Copy(io.Discard, r.Body)
+					<-r.Context().Done()
+					return
+				}
+				h.charge(w, r)
+			}})
+			text := "timeout: 2s\npatience: 100ms\ndo: {path: /silent, body: {amount: 100}}\neffects: {get: /charges, pointer: /data}\n" + more
+			if _, out := command19(t, "run", h.describe(t, text), "B", "O"); !strings.Contains(out, "2 probes") {
+				t.Error(out)
 			}
-			h.charge(w, r)
-		}})
-		text := "timeout: 100ms\npatience: 100ms\ndo: {path: /silent, body: {amount: 100}}\neffects: {get: /charges, pointer: /data}" + more
-		if _, out := command19(t, "run", h.describe(t, text), "B", "O"); !strings.Contains(out, "2 probes") {
-			t.Error(out)
-		}
+		})
 	}
 }

@@ -63,7 +63,7 @@ func openCluster(t *testing.T, config reference.Config) *cluster {
 	t.Helper()
 	c := &cluster{dir: t.TempDir(), config: config}
 	for i := range c.processes {
-		if err := c.start(i, "127.0.0.1:0"); err != nil {
+		if err := c.start(i, "127.0.0.1:"+freePort(t)); err != nil {
 			t.Fatal(err)
 		}
 	}
