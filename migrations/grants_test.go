@@ -246,6 +246,20 @@ func TestCheckPrivileges_NamesWhatIsMissing(t *testing.T) {
 	}
 }
 
+// Where JIT is on, as behind a pooler, PostgreSQL compiles what it expects to be much work.
+// That took the check half a second, each time that somebody asked for readiness.
+func TestCheckPrivileges_IsNotCompiled(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, newGranted(t))
+	var most float64
+	if err := conn.QueryRow(t.Context(), "SELECT current_setting('jit_above_cost')::float8").Scan(&most); err != nil {
+		t.Fatal(err)
+	}
+	if cost, err := migrations.PrivilegesCost(t.Context(), conn); err != nil || cost <= 0 || cost > most {
+		t.Errorf("the check costs %.0f, %v; want %.0f at most", cost, err, most)
+	}
+}
+
 // The check reads what the file grants, which a statement in another form would hide.
 func TestCheckPrivileges_KnowsEveryPrivilege(t *testing.T) {
 	t.Parallel()

@@ -37,7 +37,8 @@ func (p Privileges) Err() error {
 
 // privilegesQuery reads only the catalog, so that every role may execute it. It returns
 // the role, and the privileges that it lacks of those that the file grants to the service:
-// on tables and sequences by name, and on all of River's.
+// on tables and sequences by name, and on all of River's. It splits into arrays, of which
+// PostgreSQL expects few members: it would compile a query that splits into tables.
 const privilegesQuery = `
 WITH granted AS (
 	SELECT g[1] AS privileges, g[2] AS names
@@ -45,9 +46,9 @@ WITH granted AS (
 ), needed AS (
 	SELECT c.oid, c.relnamespace, n.name, p[1] AS privilege, columns.col
 	FROM granted
-		CROSS JOIN regexp_split_to_table(names, ',\s*') n (name)
+		CROSS JOIN unnest(regexp_split_to_array(names, ',\s*')) n (name)
 		CROSS JOIN regexp_matches(privileges, '(\w+)(?: \(([^)]+)\))?', 'g') p
-		CROSS JOIN regexp_split_to_table(coalesce(p[2], ''), ',\s*') columns (col)
+		CROSS JOIN unnest(regexp_split_to_array(coalesce(p[2], ''), ',\s*')) columns (col)
 		JOIN pg_class c ON c.oid = to_regclass(n.name)
 ), schema AS (
 	SELECT oid, nspname AS name FROM pg_namespace WHERE nspname = $3::text OR oid IN (SELECT relnamespace FROM needed)
