@@ -2,7 +2,7 @@ package invariants
 
 // Names returns the names of all invariants.
 func Names() []string {
-	names := []string{stockIsConserved}
+	var names []string
 	for _, inv := range invariants {
 		names = append(names, inv.name)
 	}
