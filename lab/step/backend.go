@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"slices"
@@ -28,6 +27,7 @@ type outside struct {
 	address  string
 	idle     []*backend
 	leaving  []*backend // their client is gone, and they may still wait for a lock
+	clients  uint32     // until now
 }
 
 // patience bounds every answer of the server.
@@ -75,15 +75,17 @@ func column[T any](o *outside, sql string, args ...any) ([]T, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[T])
 }
 
-// backend is a session of the server. Sessions outlive runs, with the statements that
-// they have prepared, because a new one takes longer than a run.
+// backend is a session of the server. Sessions outlive their clients, with the statements
+// that they have prepared, because a new one takes longer than a run.
 type backend struct {
 	conn     net.Conn
 	pid      uint32
-	startup  []byte // all answers to the startup message
+	client   uint32 // the number of the connection that it serves
+	startup  []message
 	prepared map[string]statement
 	status   byte // transaction status of the last ReadyForQuery
 	unparsed []byte
+	chunk    [8192]byte
 	replies  []message
 	ended    bool
 }
@@ -102,13 +104,25 @@ func (m message) body() []byte { return m[5:] }
 
 func joined(messages []message) []byte { return slices.Concat(messages...) }
 
-// connect returns a session for a startup message.
-func (o *outside) connect(startup message) (*backend, error) {
+// connect returns a session for a startup message, and its answers. They name the client
+// where the server names the process, so that a late CancelRequest finds no later client.
+func (o *outside) connect(startup message) (b *backend, answers []byte, err error) {
 	if n := len(o.idle); n > 0 {
-		b := o.idle[n-1]
-		o.idle = o.idle[:n-1]
-		return b, nil
+		b, o.idle = o.idle[n-1], o.idle[:n-1]
+	} else if b, err = o.newSession(startup); err != nil {
+		return nil, nil, err
 	}
+	o.clients++
+	b.client = o.clients
+	for _, m := range b.startup {
+		if m.kind() == 'K' {
+			binary.BigEndian.PutUint32(m.body(), b.client)
+		}
+	}
+	return b, joined(b.startup), nil
+}
+
+func (o *outside) newSession(startup message) (*backend, error) {
 	conn, err := net.Dial(o.network, o.address) //nolint:noctx // the server is on this machine
 	if err != nil {
 		return nil, err
@@ -120,31 +134,18 @@ func (o *outside) connect(startup message) (*backend, error) {
 	if err := o.finish(b, "Z"); err != nil {
 		return nil, err
 	}
-	for _, m := range b.take() {
+	b.startup = b.take()
+	for _, m := range b.startup {
 		if m.kind() == 'K' {
 			b.pid = binary.BigEndian.Uint32(m.body())
 		}
-		b.startup = append(b.startup, m...)
 	}
 	return b, nil
 }
 
-// cancelBy forwards a CancelRequest of the service, and waits until its session waits for no
-// lock: the server acknowledges the request before the session notices.
-func (o *outside) cancelBy(request message) error {
-	conn, err := net.Dial(o.network, o.address) //nolint:noctx // the server is on this machine
-	if err != nil {
-		return err
-	}
-	defer conn.Close() //nolint:errcheck // the server closes it
-	if _, err := conn.Write(request[1:]); err != nil {
-		return err
-	}
-	_, err = io.ReadAll(conn) // until the server has signalled the session
-	return errors.Join(err, until("a cancelled statement does not end", func() (bool, error) {
-		blocked, err := o.blocked(binary.BigEndian.Uint32(request.body()[4:]))
-		return !blocked, err
-	}))
+// cancel cancels a statement that waits for a lock, and waits for a reply of these kinds.
+func (o *outside) cancel(b *backend, kinds string) error {
+	return errors.Join(o.exec("SELECT pg_cancel_backend($1)", b.pid), o.finish(b, kinds))
 }
 
 // until repeats a step until it is done.
@@ -157,16 +158,23 @@ func until(otherwise string, step func() (done bool, err error)) error {
 	return errors.New(otherwise)
 }
 
-// release keeps a session for later runs, or ends one that is not clean.
-func (o *outside) release(b *backend, clean bool) {
-	if clean && b.status == 'I' && !b.ended {
+// leave does to a session what the end of its client does: it rolls back, once it has a lock
+// that it waits for. The error ends a transaction that has no BEGIN, and '3' is the last
+// answer.
+var leave = encode(&pgproto3.Parse{Query: "the client is gone"}, &pgproto3.Sync{},
+	&pgproto3.Query{String: "ROLLBACK"}, &pgproto3.Close{ObjectType: 'S'}, &pgproto3.Flush{})
+
+// release keeps a session for later clients. One that is clean has no work under way.
+func (o *outside) release(b *backend, clean bool) error {
+	switch {
+	case b.ended:
+		return nil
+	case clean && b.status == 'I':
 		o.idle = append(o.idle, b)
-		return
+		return nil
 	}
-	_ = b.conn.Close() // the server notices
-	if !b.ended {
-		o.leaving = append(o.leaving, b)
-	}
+	o.leaving = append(o.leaving, b)
+	return b.send(leave)
 }
 
 func (b *backend) send(raw []byte) error {
@@ -189,10 +197,9 @@ func (b *backend) take() []message {
 
 // fill reads replies for a while.
 func (b *backend) fill(wait time.Duration) {
-	chunk := make([]byte, 8192)
 	_ = b.conn.SetReadDeadline(time.Now().Add(wait)) // Read fails on a closed connection
-	n, err := b.conn.Read(chunk)
-	b.unparsed = append(b.unparsed, chunk[:n]...)
+	n, err := b.conn.Read(b.chunk[:])
+	b.unparsed = append(b.unparsed, b.chunk[:n]...)
 	for len(b.unparsed) >= 5 {
 		size := 1 + int(binary.BigEndian.Uint32(b.unparsed[1:]))
 		if len(b.unparsed) < size {
@@ -207,6 +214,7 @@ func (b *backend) fill(wait time.Duration) {
 	}
 	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 		b.ended = true
+		_ = b.conn.Close() // by the server already
 	}
 }
 
@@ -224,9 +232,9 @@ func (o *outside) await(b *backend, kinds string) (blocked bool, err error) {
 		if b.ended || b.hasReply(kinds) {
 			return false, o.awaitAbort(b)
 		}
-		blocked, err := o.blocked(b.pid)
-		if blocked || err != nil {
-			return blocked, err
+		waits, err := column[bool](o, "SELECT cardinality(pg_blocking_pids($1)) > 0", b.pid)
+		if err != nil || waits[0] {
+			return err == nil, err
 		}
 		if time.Since(began) > patience {
 			return false, errors.New("the server does not answer")
@@ -258,36 +266,25 @@ func (o *outside) awaitAbort(b *backend) error {
 	})
 }
 
-func (o *outside) blocked(pid uint32) (bool, error) {
-	found, err := column[bool](o, "SELECT cardinality(pg_blocking_pids($1)) > 0", pid)
-	return err == nil && found[0], err
-}
-
-// settleLeaving waits until sessions without a client have ended, unless they wait for a
-// lock.
-func (o *outside) settleLeaving() error {
-	return until("a session does not end", func() (bool, error) {
-		running, err := o.removeEnded()
-		return !running, err
-	})
-}
-
-// removeEnded forgets sessions that have ended, and reports whether one is left that does
-// not wait for a lock.
-func (o *outside) removeEnded() (running bool, err error) {
-	open := o.leaving[:0]
+// settleLeaving waits until sessions that lost their client have rolled back, unless they
+// wait for a lock. It reports whether one has: that may free another one.
+func (o *outside) settleLeaving() (freed bool, err error) {
+	var waiting []*backend
 	for _, b := range o.leaving {
-		waits, err := column[bool](o, `SELECT cardinality(pg_blocking_pids(pid)) > 0 FROM pg_stat_activity WHERE pid = $1`, b.pid)
-		if err != nil {
+		blocked, err := o.await(b, "3")
+		switch {
+		case err != nil:
 			return false, err
-		}
-		if len(waits) > 0 {
-			open = append(open, b)
-			running = running || !waits[0]
+		case blocked:
+			waiting = append(waiting, b)
+		case !b.ended:
+			b.take()
+			o.idle = append(o.idle, b)
 		}
 	}
-	o.leaving = open
-	return running, nil
+	freed = len(waiting) < len(o.leaving)
+	o.leaving = waiting
+	return freed, nil
 }
 
 // prepare answers messages that only prepare statements. That locks nothing that another
@@ -340,7 +337,7 @@ func (o *outside) parse(b *backend, m message) (statement, error) {
 	return known, nil
 }
 
-func encode(messages ...pgproto3.FrontendMessage) (raw []byte) {
+func encode(messages ...pgproto3.Message) (raw []byte) {
 	for _, m := range messages {
 		raw, _ = m.Encode(raw) // fails only for bodies beyond the protocol's limit
 	}

@@ -1,6 +1,7 @@
 package step
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"net"
@@ -38,8 +39,9 @@ type link struct {
 
 // read collects the service's messages until it closes the connection.
 func (l *link) read() {
+	messages := bufio.NewReader(l.service)
 	for typeSize := 0; ; typeSize = 1 {
-		raw, err := pgproxy.ReadMessage(l.service, typeSize)
+		raw, err := pgproxy.ReadMessage(messages, typeSize)
 		l.mu.Lock()
 		if err != nil {
 			l.closed = true

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing/synctest"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
 )
 
 // cancelRequest is the code in the first message of a connection that cancels a statement.
@@ -21,26 +23,25 @@ func (r *run) automatic(l *link) bool {
 		_ = l.service.Close()
 		if l.backend != nil {
 			clean := len(unit) == 1 && len(l.withheld) == 0 && !l.blocked
-			r.w.out.do(func() { r.w.out.release(l.backend, clean); r.recheck() })
+			r.w.out.do(func() { r.fail(r.w.out.release(l.backend, clean)); r.recheck() })
 		}
 		return true
 	case len(unit) == 0:
 		return false
 	case unit[0].kind() == 0 && binary.BigEndian.Uint32(unit[0].body()) == cancelRequest:
 		l.drop(unit)
-		r.w.out.do(func() { r.fail(r.w.out.cancelBy(unit[0])); r.recheck() })
+		r.w.out.do(func() { r.fail(r.cancelBy(unit[0])); r.recheck() })
 		_ = l.service.Close()
 		return true
 	case unit[0].kind() == 0:
 		l.drop(unit)
+		var answers []byte
 		r.w.out.do(func() {
 			var err error
-			l.backend, err = r.w.out.connect(unit[0][1:])
+			l.backend, answers, err = r.w.out.connect(unit[0][1:])
 			r.fail(err)
 		})
-		if l.backend != nil {
-			l.deliver(l.backend.startup)
-		}
+		l.deliver(answers)
 		return true
 	case preparation && !l.backend.ended:
 		l.drop(unit)
@@ -143,7 +144,7 @@ func (r *run) takeOn(l *link, verb string) {
 		r.note(l.name, server, "connection breaks")
 		r.remove(l)
 		_ = l.service.Close()
-		r.w.out.do(func() { r.w.out.release(l.backend, false); r.recheck() })
+		r.w.out.do(func() { r.fail(r.w.out.release(l.backend, false)); r.recheck() })
 		return
 	}
 	r.w.out.do(func() {
@@ -152,11 +153,11 @@ func (r *run) takeOn(l *link, verb string) {
 		case "pass":
 			err = r.pass(l)
 		case "kill":
-			err = r.end(l, "pg_terminate_backend", "")
+			err = r.kill(l)
 		case "cancel":
-			err = r.end(l, "pg_cancel_backend", "")
+			err = r.end(l, "57014")
 		case "timeout":
-			err = r.end(l, "pg_cancel_backend", "55P03")
+			err = r.end(l, "55P03")
 		}
 		r.fail(err)
 		r.recheck()
@@ -196,21 +197,14 @@ func (r *run) reply(l *link) {
 	}
 }
 
-// end ends the session or the statement of a connection. code replaces that of the error.
-func (r *run) end(l *link, function, code string) error {
-	r.note("observer", l.name, strings.TrimSpace(function+" "+code))
-	if _, err := column[bool](r.w.out, "SELECT "+function+"($1)", l.backend.pid); err != nil {
-		return err
-	}
-	kinds := l.ends
-	if function == "pg_terminate_backend" {
-		kinds = "" // until the connection ends
-	}
-	if err := r.w.out.finish(l.backend, kinds); err != nil {
+// end ends the statement of a connection with an error code.
+func (r *run) end(l *link, code string) error {
+	r.note("observer", l.name, "error "+code)
+	if err := r.w.out.cancel(l.backend, l.ends); err != nil {
 		return err
 	}
 	for i, m := range l.backend.replies {
-		if code != "" && m.kind() == 'E' {
+		if m.kind() == 'E' {
 			l.backend.replies[i] = message(strings.Replace(string(m), "C57014\x00", "C"+code+"\x00", 1))
 		}
 	}
@@ -218,11 +212,47 @@ func (r *run) end(l *link, function, code string) error {
 	return nil
 }
 
+// killed is what the server sends before it ends a session.
+var killed = encode(&pgproto3.ErrorResponse{
+	Severity: "FATAL", SeverityUnlocalized: "FATAL", Code: "57P01", Message: "terminating connection due to administrator command",
+})
+
+// kill ends the session of a connection, as pg_terminate_backend does.
+func (r *run) kill(l *link) error {
+	r.note("observer", l.name, "kills the session")
+	session := l.backend
+	if l.blocked {
+		if err := r.w.out.cancel(session, l.ends); err != nil {
+			return err
+		}
+	}
+	l.backend = &backend{ended: true, prepared: session.prepared, replies: []message{killed}}
+	l.collect()
+	return r.w.out.release(session, false)
+}
+
+// cancelBy does what a CancelRequest of the service asks for, if its session is open.
+func (r *run) cancelBy(request message) error {
+	client := binary.BigEndian.Uint32(request.body()[4:])
+	for _, b := range r.w.out.leaving {
+		if b.client == client {
+			return r.w.out.cancel(b, "3")
+		}
+	}
+	for _, l := range r.open() {
+		if l.blocked && l.backend.client == client {
+			return r.w.out.cancel(l.backend, l.ends)
+		}
+	}
+	return nil
+}
+
 // recheck collects the replies of statements that no longer wait for a lock.
 func (r *run) recheck() {
 	for again := true; again && len(r.found) == 0; {
-		again = false
-		r.fail(r.w.out.settleLeaving())
+		freed, err := r.w.out.settleLeaving()
+		r.fail(err)
+		again = freed
 		for _, l := range r.open() {
 			if !l.blocked {
 				continue

@@ -1,7 +1,6 @@
 package step
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -16,19 +15,20 @@ type world struct {
 	out        *outside
 	serviceURL string
 	of         names
-	restoring  string // statements that restore the state of setUp
 	restored   int
+	mark       string // the transaction that restored last
+	vacuum     string
 	groups     map[int]int
 	met        map[string]bool // meetings
 }
 
 // vacuumAfter is how many runs leave their dead rows behind.
-const vacuumAfter = 200
+const vacuumAfter = 50
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	url := pgtest.New(t)
-	w := &world{groups: map[int]int{}, met: map[string]bool{}, serviceURL: e2e.WithParameter(t, pgtest.AsService(t, url), "sslmode", "disable")}
+	w := &world{mark: "0", groups: map[int]int{}, met: map[string]bool{}, serviceURL: e2e.WithParameter(t, pgtest.AsService(t, url), "sslmode", "disable")}
 	out, err := newOutside(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// remember copies the tables, and makes the statements that restore them.
+// remember copies the tables, and makes the function that restores them.
 func (w *world) remember() error {
 	err := w.out.exec(`UPDATE orders SET reserved_until = now() - interval '1 minute' WHERE id = $1`, w.of["expired"])
 	if err != nil {
@@ -67,7 +67,7 @@ func (w *world) remember() error {
 	if err != nil {
 		return err
 	}
-	restoring := []string{"SET session_replication_role = replica", "DELETE FROM river.river_job"}
+	restoring := "#variable_conflict use_column\nBEGIN DELETE FROM river.river_job;"
 	for _, table := range tables {
 		if err := w.out.exec(fmt.Sprintf("CREATE TABLE origin.%[1]s AS TABLE public.%[1]s", table)); err != nil {
 			return err
@@ -77,21 +77,36 @@ func (w *world) remember() error {
 		if err != nil {
 			return err
 		}
-		restoring = append(restoring, "DELETE FROM public."+table,
-			fmt.Sprintf("INSERT INTO public.%[1]s (%[2]s) OVERRIDING SYSTEM VALUE SELECT %[2]s FROM origin.%[1]s", table, columns[0]))
+		restoring += fmt.Sprintf(restoreTable, table, columns[0])
 	}
-	w.restoring = strings.Join(append(restoring, "RESET session_replication_role"), "; ")
-	return nil
+	w.vacuum = "VACUUM river.river_job, " + strings.Join(tables, ", ")
+	// The session ignores triggers and foreign keys from here on. A change of this setting
+	// throws away its plans.
+	if err := w.out.exec("SET session_replication_role = replica"); err != nil {
+		return err
+	}
+	return w.out.exec("CREATE FUNCTION origin.restore(before bigint) RETURNS text LANGUAGE plpgsql AS $$" +
+		restoring + " RETURN pg_current_xact_id(); END$$")
 }
+
+// restoreTable restores a table that transactions have changed since the one that restored
+// before.
+const restoreTable = `
+	IF (SELECT count(*) <> (SELECT count(*) FROM origin.%[1]s) OR max(xmin::text::bigint) > before FROM public.%[1]s) THEN
+		DELETE FROM public.%[1]s;
+		INSERT INTO public.%[1]s (%[2]s) OVERRIDING SYSTEM VALUE SELECT %[2]s FROM origin.%[1]s;
+	END IF;`
 
 // restore makes the database what it was after setUp.
 func (w *world) restore() error {
 	w.restored++
-	if _, err := w.out.observer.PgConn().Exec(context.Background(), w.restoring).ReadAll(); err != nil {
+	mark, err := column[string](w.out, "SELECT origin.restore($1)", w.mark)
+	if err != nil {
 		return fmt.Errorf("restore the database: %w", err)
 	}
+	w.mark = mark[0]
 	if w.restored%vacuumAfter == 0 {
-		return w.out.exec("VACUUM ANALYZE")
+		return w.out.exec(w.vacuum)
 	}
 	return nil
 }
