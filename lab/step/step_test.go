@@ -3,10 +3,17 @@ package step
 import (
 	"flag"
 	"fmt"
+	"iter"
+	"os"
+	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	pgtest "example.com/orders/internal/test/pg"
 )
@@ -14,20 +21,27 @@ import (
 // With one processor, goroutines that become ready together run in the same order each time.
 func TestMain(m *testing.M) {
 	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(1600) // little memory lives
 	pgtest.Main(m)
 }
 
 var (
-	seeds = flag.Int("seeds", 50, "number of runs")
-	first = flag.Uint64("seed", 1, "seed of the first run")
+	seeds     = flag.Int("seeds", 50, "number of runs")
+	first     = flag.Uint64("seed", 1, "seed of the first run")
+	every     = flag.Uint64("every", 1, "distance between seeds")
+	processes = flag.Int("processes", 1, "number of processes, each with a cluster, that share the seeds")
 )
 
 // Each seed is a handful of commands about the same rows, and an order of everything that
 // happens to them. A failed run prints a short one and its diagram.
 func TestRuns_BreakNoRule(t *testing.T) {
+	if *processes > 1 {
+		runProcesses(t)
+		return
+	}
 	w := newWorld(t)
 	began, steps := time.Now(), 0
-	for seed := *first; seed < *first+uint64(*seeds); seed++ {
+	for seed := range seedsOf() {
 		p, r := w.run(t, seed)
 		steps += len(r.taken)
 		if len(r.found) > 0 {
@@ -35,7 +49,7 @@ func TestRuns_BreakNoRule(t *testing.T) {
 			if !testing.Short() {
 				short = w.shrink(t, p, r)
 			}
-			t.Fatalf("seed %d, the run %d, breaks a rule; `make -C lab step SEED=%d` repeats it:\n%s\n%s\n%s", seed, seed-*first+1, seed,
+			t.Fatalf("seed %d, the run %d, breaks a rule; `make -C lab step SEED=%d` repeats it:\n%s\n%s\n%s", seed, (seed-*first) / *every + 1, seed,
 				strings.Join(short.found, "\n"), short.trace(), short.diagram())
 		}
 		if *seeds == 1 {
@@ -44,6 +58,51 @@ func TestRuns_BreakNoRule(t *testing.T) {
 	}
 	t.Logf("%d runs, %d pairs and triples, %d steps, groups by size %v, %.1f runs a second", *seeds, len(w.met), steps, w.groups,
 		float64(*seeds)/time.Since(began).Seconds())
+}
+
+// seedsOf returns the seeds of this process.
+func seedsOf() iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for i := range uint64(*seeds) {
+			if !yield(*first + i**every) {
+				return
+			}
+		}
+	}
+}
+
+// runProcesses deals the seeds out to processes, because one has one processor, and would
+// see the transactions of another one on its server. The first that fails ends
+// the others.
+func runProcesses(t *testing.T) {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	met, began := map[string]bool{}, time.Now()
+	for seed := range seedsOf() {
+		p, _ := newPlan(seed)
+		met[p.meeting] = true
+	}
+	group, ctx := errgroup.WithContext(t.Context())
+	for i := range *processes {
+		group.Go(func() error {
+			process := exec.CommandContext(ctx, "../../bin/testcluster", program, "-test.v", "-test.run=^TestRuns_BreakNoRule$",
+				fmt.Sprint("-test.short=", testing.Short()), fmt.Sprint("-seed=", *first+uint64(i)**every),
+				fmt.Sprint("-every=", uint64(*processes)**every), fmt.Sprint("-seeds=", (*seeds-i+*processes-1) / *processes))
+			process.Cancel = func() error { return process.Process.Signal(syscall.SIGTERM) } // it stops its cluster
+			out, err := process.CombinedOutput()
+			if ctx.Err() == nil {
+				t.Logf("process %d:\n%s", i, out)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d runs, %d pairs and triples, %.1f runs a second", *seeds, len(met), float64(*seeds)/time.Since(began).Seconds())
 }
 
 // A seed decides every message: the clock is the test's, and random pauses end within one
