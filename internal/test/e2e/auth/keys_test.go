@@ -120,7 +120,7 @@ func (f forge) by(s signer) forge { return f.signedBy(s.method, s.key).withHeade
 func TestTokens_AreRefusedWhenTheyExpire(t *testing.T) {
 	t.Parallel()
 	s := e2e.Start(t)
-	token := honest(s.Env).with("exp", fromNow(-27*time.Second)).token(t)
+	token := honest(s.Env).with("exp", fromNow(-24*time.Second)).token(t)
 	s.MustSend(t, balanceCall(token)) // seconds before the leeway ends
 	e2e.Eventually(t, "the token is refused", func() bool { return s.Send(t, balanceCall(token)).Status == http.StatusUnauthorized })
 }
