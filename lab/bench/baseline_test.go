@@ -1,11 +1,15 @@
 package bench
 
 import (
+	"bytes"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/orders/internal/test/e2e"
+	pgtest "example.com/orders/internal/test/pg"
 )
 
 const pgbenchReport = `pgbench (15.18 (Debian 15.18-0+deb12u1))
@@ -44,7 +48,7 @@ func TestPgbenchOutput_MarksTheEndOfTheWarmUpOnce(t *testing.T) {
 		time.Second: {1, 1}, 2 * time.Second: {0, 1}, 5 * time.Second: {0, 0},
 	} {
 		marks := 0
-		out := &pgbenchOutput{warmUp: warmUp, mark: func() error { marks++; return nil }}
+		out := &pgbenchOutput{timing: timing{warmUp: warmUp}, connected: make(chan struct{}), mark: func() error { marks++; return nil }}
 		var got []int
 		for _, text := range []string{first, rest} {
 			if _, err := out.Write([]byte(text)); err != nil {
@@ -55,6 +59,43 @@ func TestPgbenchOutput_MarksTheEndOfTheWarmUpOnce(t *testing.T) {
 		if !slices.Equal(got, want) || out.text.String() != first+rest {
 			t.Errorf("warm-up %v: marks %v, want %v; text %q", warmUp, got, want, &out.text)
 		}
+	}
+}
+
+// slowBaseline returns a baseline of five clients that connect one after the other, each in
+// more than a second.
+func slowBaseline(t *testing.T) (baseline, *target) {
+	t.Helper()
+	cluster := pgtest.NewCluster(t, nil)
+	env := &e2e.Env{DatabaseURL: cluster.URL("postgres")}
+	env.Connect(t)
+	env.DatabaseURL = e2e.WithParameter(t, env.DatabaseURL, "options", "-c post_auth_delay=1")
+	return baseline{name: "slow", script: []byte("SELECT 1;"), connections: 5}, &target{Env: env, t: t, cluster: cluster}
+}
+
+func TestBaseline_MeasuresFromTheLastConnection(t *testing.T) {
+	t.Parallel()
+	b, target := slowBaseline(t)
+	marks := 0
+
+	result := b.run(target, timing{time.Second, time.Second}, func() error { marks++; return nil })
+
+	if marks != 1 || result.transactions == 0 {
+		t.Errorf("%d marks, %+v", marks, result)
+	}
+}
+
+func TestPgbenchOutput_NamesMissingConnections(t *testing.T) {
+	t.Parallel()
+	b, target := slowBaseline(t)
+	cmd := target.cluster.Command(t.Context(), "pgbench", append(b.args(), "-T", "600", "-P", "1", target.DatabaseURL)...)
+	cmd.Stdin = bytes.NewReader(b.script)
+	out := &pgbenchOutput{connected: make(chan struct{})}
+
+	err := out.collect(cmd, 0, func() string { return "2 of 5" })
+
+	if err == nil || !strings.Contains(err.Error(), "after 0s, 2 of 5 clients are connected") {
+		t.Errorf("err = %v, want one that names the missing clients", err)
 	}
 }
 

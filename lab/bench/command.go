@@ -181,5 +181,9 @@ func (c command) baseline(t *target, connections int, payloads map[string]string
 	}
 	maps.Copy(all, c.variables)
 	maps.Copy(all, payloads)
-	return baseline{script: c.script, connections: connections, variables: all}
+	script, err := readScript(c.script)
+	if err != nil {
+		t.t.Fatal(err)
+	}
+	return baseline{name: c.name, script: script, connections: connections, variables: all}
 }

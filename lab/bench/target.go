@@ -97,6 +97,15 @@ func (b *bench) serve(t *target, databaseURL string, pool int) {
 	t.answerStormOnce()
 }
 
+// pgbenchClients returns the number of clients of pgbench that are connected.
+func (t *target) pgbenchClients() (n int) {
+	err := t.DB.QueryRow(t.t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgbench'`).Scan(&n)
+	if err != nil {
+		t.t.Fatal(err)
+	}
+	return n
+}
+
 // seed inserts customers and products. Balances and stock are too large to run out.
 func (t *target) seed() {
 	t.exec(
