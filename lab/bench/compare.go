@@ -116,10 +116,11 @@ const rivalText = `
 ## Compared with another build
 
 The other build of the service ran on the same database, in the same rounds. All ratios
-are service ÷ other build: the median of the ratios of the rounds. CPU is per request.
+are service ÷ other build: the median of the ratios of the rounds. The tail is p99 ÷ p50.
+CPU is per request.
 
-| command | connections | other build, req/s | service, req/s | req/s, ratio | p50, ratio | p99, ratio | CPU of the service, ratio | CPU of PostgreSQL, ratio |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|
+| command | connections | other build, req/s | service, req/s | req/s, ratio | p50, ratio | p99, ratio | other build, tail | service, tail | CPU of the service, ratio | CPU of PostgreSQL, ratio |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
 `
 
 // rivalSection returns the section on the second build, if there is one.
@@ -130,9 +131,10 @@ func rivalSection(all []*series) string {
 			continue
 		}
 		ratio := func(figure func(sample) float64) float64 { return medianRatio(s.service, s.rival, figure) }
-		fmt.Fprintf(rows, "| %s | %d | %.0f | %.0f | **%.2f** | %.2f | %.2f | %.2f | %.2f |\n",
+		fmt.Fprintf(rows, "| %s | %d | %.0f | %.0f | **%.2f** | %.2f | %.2f | %.1f | %.1f | %.2f | %.2f |\n",
 			s.command.name, s.connections, medianOf(s.rival, rateOf), medianOf(s.service, rateOf),
-			ratio(rateOf), ratio(p50Of), ratio(p99Of), ratio(cpuServiceOf), ratio(cpuPostgresOf))
+			ratio(rateOf), ratio(p50Of), ratio(p99Of),
+			medianOf(s.rival, tailOf), medianOf(s.service, tailOf), ratio(cpuServiceOf), ratio(cpuPostgresOf))
 	}
 	if rows.Len() == 0 {
 		return ""

@@ -1,6 +1,10 @@
 package bench
 
-import "testing"
+import (
+	"strings"
+	"testing"
+	"time"
+)
 
 // samplesAt returns samples with the given rates.
 func samplesAt(rates ...float64) []sample {
@@ -17,5 +21,17 @@ func TestRatio_IgnoresMachineSpeedOfRound(t *testing.T) {
 	s := series{baseline: samplesAt(1000, 500, 1100), service: samplesAt(900, 450, 1100)}
 	if got := s.ratio(); got != 0.9 {
 		t.Errorf("ratio = %v, want 0.9", got)
+	}
+}
+
+func TestRivalSection_ComparesTheTails(t *testing.T) {
+	t.Parallel()
+	measured := func(p99 time.Duration) []sample { return []sample{{rate: 100, p50: time.Millisecond, p99: p99}} }
+	s := &series{command: command{name: "Pay"}, connections: 16, service: measured(5 * time.Millisecond), rival: measured(8 * time.Millisecond)}
+
+	text := rivalSection([]*series{s})
+
+	if want := "| Pay | 16 | 100 | 100 | **1.00** | 1.00 | 0.62 | 8.0 | 5.0 |"; !strings.Contains(text, want) {
+		t.Errorf("want %s in:\n%s", want, text)
 	}
 }

@@ -110,12 +110,11 @@ func reportText(setup string, all []*series) string {
 }
 
 func (s *series) row() string {
-	p50, p99 := medianOf(s.service, p50Of), medianOf(s.service, p99Of)
 	return fmt.Sprintf("| %d | %.0f | %.0f | **%.2f** | %.2f | %.2f | %.1f "+
 		"| %.3f | %.3f | %.3f | %.3f | %.0f | %.0f | %.0f |",
 		s.connections, medianOf(s.baseline, rateOf), medianOf(s.service, rateOf), s.ratio(),
-		p50, p99, p99/p50, medianOf(s.service, cpuServiceOf),
-		medianOf(s.service, cpuPostgresOf), s.cpuBaseline(),
+		medianOf(s.service, p50Of), medianOf(s.service, p99Of), medianOf(s.service, tailOf),
+		medianOf(s.service, cpuServiceOf), medianOf(s.service, cpuPostgresOf), s.cpuBaseline(),
 		medianOf(s.service, func(s sample) float64 { return s.cpuLoad }),
 		medianOf(s.service, walOf), medianOf(s.baseline, walOf),
 		medianOf(s.service, func(s sample) float64 { return float64(s.memory) / (1 << 20) }))
@@ -132,6 +131,7 @@ func (s *series) cpuBaseline() float64 {
 func rateOf(s sample) float64        { return s.rate }
 func p50Of(s sample) float64         { return milliseconds(s.p50) }
 func p99Of(s sample) float64         { return milliseconds(s.p99) }
+func tailOf(s sample) float64        { return p99Of(s) / p50Of(s) }
 func cpuServiceOf(s sample) float64  { return s.cpuService }
 func cpuPostgresOf(s sample) float64 { return s.cpuPostgres }
 func walOf(s sample) float64         { return s.wal }
