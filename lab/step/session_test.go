@@ -69,10 +69,12 @@ func TestRelease_RollsBack(t *testing.T) {
 				if err := o.release(b, false); err != nil {
 					t.Fatal(err)
 				}
-				for again, err := true, error(nil); again; {
-					if again, err = o.settleLeaving(); err != nil {
+				for again := true; again; {
+					freed, err := o.settleLeaving()
+					if err != nil {
 						t.Fatal(err)
 					}
+					again = freed
 				}
 			}
 			n, err := column[int](o, "SELECT n FROM counter FOR UPDATE NOWAIT")

@@ -67,7 +67,7 @@ func (w *world) remember() error {
 	if err != nil {
 		return err
 	}
-	restoring := "#variable_conflict use_column\nBEGIN DELETE FROM river.river_job;"
+	restoring := []string{"#variable_conflict use_column\nBEGIN DELETE FROM river.river_job;"}
 	for _, table := range tables {
 		if err := w.out.exec(fmt.Sprintf("CREATE TABLE origin.%[1]s AS TABLE public.%[1]s", table)); err != nil {
 			return err
@@ -77,7 +77,7 @@ func (w *world) remember() error {
 		if err != nil {
 			return err
 		}
-		restoring += fmt.Sprintf(restoreTable, table, columns[0])
+		restoring = append(restoring, fmt.Sprintf(restoreTable, table, columns[0]))
 	}
 	w.vacuum = "VACUUM river.river_job, " + strings.Join(tables, ", ")
 	// The session ignores triggers and foreign keys from here on. A change of this setting
@@ -86,7 +86,7 @@ func (w *world) remember() error {
 		return err
 	}
 	return w.out.exec("CREATE FUNCTION origin.restore(before bigint) RETURNS text LANGUAGE plpgsql AS $$" +
-		restoring + " RETURN pg_current_xact_id(); END$$")
+		strings.Join(restoring, "") + " RETURN pg_current_xact_id(); END$$")
 }
 
 // restoreTable restores a table that transactions have changed since the one that restored
