@@ -3,7 +3,7 @@
 # `make -C lab` lists the experiments.
 
 include .ci/go.mk
-.PHONY: run new test test-race test-others fuzz bench lint format generate generated compatible security check
+.PHONY: run new test test-race fuzz bench lint format generate generated compatible security check
 
 TOOL := go tool -modfile=tools.mod
 REDOCLY := @redocly/cli@2.77.0
@@ -47,12 +47,6 @@ RACE_PACKAGES = ./cmd/... ./internal/adapters/... $(GUARD)/... ./internal/outbox
 test-race: need-go ## run the tests of concurrent code with the race detector
 	@$(if $(RACE),,echo "No C compiler: the tests run without the race detector.")
 	$(CLUSTER) env $(if $(RACE),CGO_ENABLED=1) go test $(RACE) -skip=TestCommands_PassEveryProbe $(TESTFLAGS) $(RACE_PACKAGES)
-
-# CI runs each test once. The test that test-race skips is of the first package.
-test-others: need-go ## run the tests that test-race leaves out
-	$(CLUSTER) go test $(TESTFLAGS) ./internal/test/e2e/guard \
-		$$(go list ./... $(GUARD)/... | grep -vxF "$$(go list $(RACE_PACKAGES))")
-	$(CLUSTER) go -C kit/giftcards test $(TESTFLAGS) ./...
 
 # Inputs are hardly minimized: with a coverage to keep, that takes most of the time.
 FUZZTIME = 10s
