@@ -148,16 +148,6 @@ func (o *outside) cancel(b *backend, kinds string) error {
 	return errors.Join(o.exec("SELECT pg_cancel_backend($1)", b.pid), o.finish(b, kinds))
 }
 
-// until repeats a step until it is done.
-func until(otherwise string, step func() (done bool, err error)) error {
-	for began := time.Now(); time.Since(began) < patience; {
-		if done, err := step(); done || err != nil {
-			return err
-		}
-	}
-	return errors.New(otherwise)
-}
-
 // leave does to a session what the end of its client does: it rolls back, once it has a lock
 // that it waits for. The error ends a transaction that has no BEGIN, and '3' is the last
 // answer.
@@ -228,9 +218,11 @@ func (b *backend) hasReply(kinds string) bool {
 func (o *outside) await(b *backend, kinds string) (blocked bool, err error) {
 	began := time.Now()
 	for wait := 500 * time.Microsecond; ; wait = min(2*wait, 20*time.Millisecond) {
-		b.fill(wait)
+		if !b.hasReply(kinds) {
+			b.fill(wait)
+		}
 		if b.ended || b.hasReply(kinds) {
-			return false, o.awaitAbort(b)
+			return false, o.sync(b)
 		}
 		waits, err := column[bool](o, "SELECT cardinality(pg_blocking_pids($1)) > 0", b.pid)
 		if err != nil || waits[0] {
@@ -245,25 +237,22 @@ func (o *outside) await(b *backend, kinds string) (blocked bool, err error) {
 // finish waits for a reply of these kinds, or for the end of the session, that no lock can
 // delay.
 func (o *outside) finish(b *backend, kinds string) error {
-	err := until("the server does not answer", func() (bool, error) {
-		if !b.ended && !b.hasReply(kinds) {
-			b.fill(time.Second)
+	for began := time.Now(); !b.ended && !b.hasReply(kinds); {
+		if time.Since(began) > patience {
+			return errors.New("the server does not answer")
 		}
-		return b.ended || b.hasReply(kinds), nil
-	})
-	return errors.Join(err, o.awaitAbort(b))
+		b.fill(time.Second)
+	}
+	return o.sync(b)
 }
 
-// awaitAbort waits until a session has released the locks of what failed, if the last reply
-// is the error: the server sends that first, and reads on afterwards.
-func (o *outside) awaitAbort(b *backend) error {
+// sync waits until a session has released the locks of what failed, if the last reply is the
+// error: the server sends that first. Sync would be the next message that it does not ignore.
+func (o *outside) sync(b *backend) error {
 	if b.ended || !b.hasReply("E") {
 		return nil
 	}
-	return until("the server does not read on after an error", func() (bool, error) {
-		reads, err := column[bool](o, "SELECT coalesce(wait_event = 'ClientRead', false) FROM pg_stat_activity WHERE pid = $1", b.pid)
-		return len(reads) == 0 || reads[0], err
-	})
+	return errors.Join(b.send(encode(&pgproto3.Sync{})), o.finish(b, "Z"))
 }
 
 // settleLeaving waits until sessions that lost their client have rolled back, unless they

@@ -30,7 +30,8 @@ type link struct {
 	ends     string
 	blocked  bool
 	limited  bool
-	skipping bool // after an error, until Sync
+	skipping bool // after an error, until Sync, whose answer is ready
+	ready    message
 
 	mu      sync.Mutex
 	pending []message // from the service; the first one has no type, and gets 0
@@ -123,6 +124,11 @@ func (l *link) deliver(raw []byte) {
 
 // begin sends a step's messages to the server.
 func (l *link) begin(unit []message) error {
+	if l.skipping {
+		l.skipping, l.asked, l.ends, l.backend.replies = false, "Sync", "Z", []message{l.ready}
+		l.drop(unit)
+		return nil
+	}
 	var raw []byte
 	l.ends = "CIsE"
 	for _, m := range unit {
@@ -164,11 +170,14 @@ func (l *link) begin(unit []message) error {
 func (l *link) collect() {
 	l.blocked = false
 	for _, m := range l.backend.take() {
+		if m.kind() == 'Z' && l.skipping {
+			l.ready = m
+			continue
+		}
 		if m.kind() == 'E' {
 			l.skipping = l.ends != "Z"
 		}
 		if m.kind() == 'Z' {
-			l.skipping = false
 			l.limited = l.limited && l.backend.status != 'I'
 		}
 		l.withheld = append(l.withheld, m)
