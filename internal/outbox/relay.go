@@ -202,24 +202,3 @@ func (External) Publish(_ context.Context, events []Event) (acked []string, err 
 	}
 	return acked, nil
 }
-
-// Event is an outbox event.
-type Event struct {
-	// ID is a UUID. It identifies the event to every consumer: no other database repeats
-	// it, not even one restored to a moment before the event.
-	ID string
-	// Source names the database incarnation that wrote the event. A republished event
-	// keeps it.
-	Source string
-	Type   string
-	// Aggregate names the changed aggregate, "order/17".
-	Aggregate string
-	// Version is Data's schema version.
-	Version int
-	// At is the creation time.
-	At time.Time
-	// Data is a JSON object.
-	Data []byte
-	// Traceparent is the trace context when the event was written (W3C), or "".
-	Traceparent string
-}

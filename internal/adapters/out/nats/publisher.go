@@ -2,7 +2,6 @@ package nats
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -190,30 +189,13 @@ func await(ctx context.Context, ack sent) error {
 	}
 }
 
-// cloudEvent is an event in JSON: a CloudEvents 1.0 envelope in structured mode; see
-// api/asyncapi.yaml.
-type cloudEvent struct {
-	SpecVersion     string          `json:"specversion"`
-	ID              string          `json:"id"`
-	Source          string          `json:"source"`
-	Type            string          `json:"type"`
-	Subject         string          `json:"subject"`
-	Time            time.Time       `json:"time"`
-	DataContentType string          `json:"datacontenttype"`
-	SchemaVersion   int             `json:"schemaversion"` // an extension
-	Data            json.RawMessage `json:"data"`
-}
-
 func encode(e outbox.Event) (*client.Msg, error) {
-	body, err := json.Marshal(cloudEvent{
-		SpecVersion: "1.0", ID: e.ID, Source: e.Source, Type: e.Type, Subject: e.Aggregate, Time: e.At,
-		DataContentType: "application/json", SchemaVersion: e.Version, Data: e.Data,
-	})
+	body, err := e.CloudEvent()
 	if err != nil {
-		return nil, fmt.Errorf("encode event %s: %w", e.ID, err)
+		return nil, err
 	}
 	msg := client.NewMsg(SubjectPrefix + e.Type)
-	msg.Header.Set("content-type", "application/cloudevents+json")
+	msg.Header.Set("content-type", outbox.ContentType)
 	msg.Data = body
 	return msg, nil
 }

@@ -1,6 +1,7 @@
 package nats_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 
@@ -100,6 +101,9 @@ func TestPublish_NamesTheMessageLikeTheEvent(t *testing.T) {
 	msg, err := stream.GetMsg(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if want, err := eventsOf("a")[0].CloudEvent(); err != nil || !bytes.Equal(msg.Data, want) {
+		t.Errorf("the message is %s, want %s, %v", msg.Data, want, err)
 	}
 	want := map[string]string{"Nats-Msg-Id": eventID(1), "content-type": "application/cloudevents+json"}
 	for name, value := range want {
