@@ -33,7 +33,7 @@ var rules = map[string]rule{
 	"ORDERS_CORS_ORIGINS": {"be a list of origins as browsers send them, separated by commas, such as https://shop.example.com: " +
 		"https, or http on loopback; no wildcard, path or default port",
 		func(c Config) bool { return !slices.ContainsFunc(c.CORSOrigins, isNoOrigin) }},
-	"ORDERS_ALLOW_INSECURE": {"be a list of admin, database, broker and traces, separated by commas",
+	"ORDERS_ALLOW_INSECURE": {"be a list of admin, database, broker, traces and webhooks, separated by commas",
 		func(c Config) bool { return areDangers(c.AllowInsecure) }},
 	"ORDERS_DATABASE_URL": {"be a postgres:// URL, with a percent-encoded password", func(c Config) bool { return isPostgres(c.DatabaseURL) }},
 	"ORDERS_DATABASE_POOLER": {"be none or transaction",

@@ -33,7 +33,13 @@ var dangers = []danger{
 	{"traces", "ORDERS_OTLP_ENDPOINT",
 		"be an https URL, or lead to loopback",
 		func(c Config) bool { return c.OTLPEndpoint == "" || isSafeURL(c.OTLPEndpoint) }},
+	{name: privateWebhooks}, // callers choose the URLs, and no setting names them
 }
+
+const privateWebhooks = "webhooks"
+
+// PrivateWebhooks reports whether webhook endpoints may use http and private networks.
+func (c Config) PrivateWebhooks() bool { return slices.Contains(c.AllowInsecure, privateWebhooks) }
 
 const (
 	databaseVariable    = "ORDERS_DATABASE_URL"

@@ -65,7 +65,7 @@ func TestRead_AcceptsUnsafeSettingsThatAreAllowed(t *testing.T) {
 			if _, err := Read(append(required(), setting, "ORDERS_ALLOW_INSECURE="+name)); err != nil {
 				t.Errorf("%s, allowed by %s: %v", setting, name, err)
 			}
-			if _, err := Read(append(required(), setting, "ORDERS_ALLOW_INSECURE=admin,database,broker,traces")); err != nil {
+			if _, err := Read(append(required(), setting, "ORDERS_ALLOW_INSECURE=admin,database,broker,traces,webhooks")); err != nil {
 				t.Errorf("%s, all allowed: %v", setting, err)
 			}
 			others := strings.Replace("admin,database,broker,traces", name, "admin", 1)
@@ -75,6 +75,16 @@ func TestRead_AcceptsUnsafeSettingsThatAreAllowed(t *testing.T) {
 			if _, err := Read(append(required(), setting, "ORDERS_ALLOW_INSECURE="+others)); err == nil {
 				t.Errorf("%s is accepted with %s", setting, others)
 			}
+		}
+	}
+}
+
+func TestPrivateWebhooks_NeedTheirWord(t *testing.T) {
+	t.Parallel()
+	for allowed, want := range map[string]bool{"": false, "admin,database,broker,traces": false, "webhooks": true, "admin,webhooks": true} {
+		cfg, err := Read(append(required(), "ORDERS_ALLOW_INSECURE="+allowed))
+		if err != nil || cfg.PrivateWebhooks() != want {
+			t.Errorf("%q: %v, err = %v, want %v", allowed, cfg.PrivateWebhooks(), err, want)
 		}
 	}
 }

@@ -49,12 +49,13 @@ type rule struct {
 }
 
 // areas are the parts of the core, and which of the others each may know:
-// core ← order ← payment, core ← customer, core ← audit.
+// core ← order ← payment, core ← customer, core ← audit, core ← webhook.
 var areas = map[string][]string{
 	"order":    {},
 	"payment":  {"order"},
 	"customer": {},
 	"audit":    {},
+	"webhook":  {},
 }
 
 // httpRooms are the packages below the HTTP adapter, and which of the others each may know,

@@ -1,0 +1,35 @@
+package webhooks
+
+import (
+	"context"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"code.dny.dev/ssrf"
+)
+
+// Trust adds a receiver's certificate to those that the sender trusts.
+func (s *Sender) Trust(certificate *x509.Certificate) {
+	pool := x509.NewCertPool()
+	pool.AddCert(certificate)
+	s.client.Transport.(*http.Transport).TLSClientConfig.RootCAs = pool
+}
+
+// ResolveWith makes the sender ask one name server.
+func (s *Sender) ResolveWith(server string) {
+	s.targets.dialer.Resolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp", server)
+	}}
+}
+
+// TakeForPublic admits one address as if it were public.
+func (s *Sender) TakeForPublic(address string) {
+	s.targets.guard = ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(netip.PrefixFrom(netip.MustParseAddr(address), 32)))
+	s.targets.dialer.Control = s.targets.control
+}
+
+// Within changes the bound of an exchange.
+func (s *Sender) Within(d time.Duration) { s.timeout = d }
