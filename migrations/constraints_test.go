@@ -36,6 +36,10 @@ var validRows = []string{
 	`INSERT INTO idempotency_record VALUES ('issuer ann', 'key', '', 'createOrder', 201, '', '', '', now(), now())`,
 	`INSERT INTO customer_profile VALUES ('ann', 'Ann', 'ann@example.com', '+1', now())`,
 	`INSERT INTO audit_log (actor, at, action, resource) VALUES ('root', now(), 'GetOrderById', 'order/1')`,
+	`INSERT INTO webhook_endpoint (owner, url, event_types, description, ordered, secret, created_at, updated_at)
+		VALUES ('shop', 'https://shop.example', '{*}', '', false, 'whsec_1', now(), now())`,
+	`INSERT INTO webhook_delivery (endpoint_id, event_id, event_type, aggregate, position, body, next_attempt_at, event_at)
+		VALUES (1, '0190aaaa-0000-7000-8000-000000000001', 'order.paid', 'order/1', 1, '{}', now(), now())`,
 }
 
 // second returns a statement that inserts a copy of a table's row, with some columns
@@ -151,6 +155,18 @@ var violations = map[string]string{
 	"ledger_entry_refund_id_fkey":         `UPDATE ledger_entry SET refund_id = 9`,
 	"stock_adjustment_sku_fkey":           `UPDATE stock_adjustment SET sku = 'cup'`,
 
+	// One endpoint for a URL, and one delivery of an event to it.
+	"webhook_endpoint_owner_url_key":            second("webhook_endpoint", `{"id": 9}`),
+	"webhook_endpoint_event_types_check":        `UPDATE webhook_endpoint SET event_types = '{}'`,
+	"webhook_endpoint_previous_check":           `UPDATE webhook_endpoint SET previous_secret = 'whsec_0'`,
+	"webhook_endpoint_disabled_check":           `UPDATE webhook_endpoint SET disabled_at = now()`,
+	"webhook_delivery_endpoint_id_event_id_key": second("webhook_delivery", `{"id": 9}`),
+	"webhook_delivery_endpoint_id_fkey":         second("webhook_delivery", `{"id": 9, "endpoint_id": 9}`),
+	"webhook_delivery_status_check":             `UPDATE webhook_delivery SET status = 'lost', next_attempt_at = NULL, finished_at = now()`,
+	"webhook_delivery_attempts_check":           `UPDATE webhook_delivery SET attempts = -1`,
+	"webhook_delivery_pending_check":            `UPDATE webhook_delivery SET next_attempt_at = NULL`,
+	"webhook_delivery_finished_check":           `UPDATE webhook_delivery SET finished_at = now()`,
+
 	// Every id names one row, and some tables have one row only.
 	"product_pkey":                   second("product", `{}`),
 	"orders_pkey":                    second("orders", `{"idempotency_key": "other", "reference": ""}`),
@@ -167,6 +183,10 @@ var violations = map[string]string{
 	"outbox_schema_version_check":    `UPDATE outbox SET schema_version = 0`,
 	"relay_lease_pkey":               second("relay_lease", `{}`),
 	"relay_lease_singleton_check":    `UPDATE relay_lease SET singleton = false`,
+	"webhook_endpoint_pkey":          second("webhook_endpoint", `{"url": "https://shop.example/other"}`),
+	"webhook_delivery_pkey":          second("webhook_delivery", `{"event_id": `+otherUUID+`}`),
+	"webhook_lease_pkey":             second("webhook_lease", `{}`),
+	"webhook_lease_singleton_check":  `UPDATE webhook_lease SET singleton = false`,
 	"message_memory_pkey":            second("message_memory", `{}`),
 	"message_memory_singleton_check": `UPDATE message_memory SET singleton = false`,
 	"incarnation_pkey":               second("incarnation", `{}`),

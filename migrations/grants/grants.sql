@@ -31,7 +31,8 @@ BEGIN
 		END IF;
 		EXECUTE format('REVOKE ALL ON audit_log, balance, customer_profile, dispute, idempotency_record, incarnation,
 			ledger_entry, message_memory, order_item, orders, outbox, payment, processed_message, product, reconciliation,
-			refund, relay_lease, reservation_extension, schema_migrations, stock_adjustment FROM %s', granted);
+			refund, relay_lease, reservation_extension, schema_migrations, stock_adjustment, webhook_delivery, webhook_endpoint,
+			webhook_lease FROM %s', granted);
 		EXECUTE format('REVOKE ALL ON SEQUENCE ledger_entry_id_seq, orders_id_seq, payment_id_seq, product_id_seq,
 			refund_id_seq, stock_adjustment_id_seq FROM %s', granted);
 		EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA river FROM %s', granted);
@@ -77,7 +78,7 @@ DO $$ BEGIN
 	GRANT SELECT, INSERT ON order_item TO orders_service;
 	GRANT SELECT, INSERT, UPDATE (status, reserved_until, version, updated_at, cancelled_by, cancel_key, cancel_reason)
 		ON orders TO orders_service;
-	GRANT SELECT, INSERT, DELETE, UPDATE (published_at) ON outbox TO orders_service;
+	GRANT SELECT, INSERT, DELETE, UPDATE (published_at, dispatched_at) ON outbox TO orders_service;
 	GRANT SELECT, INSERT, UPDATE (status, external_payment_id, failure, asked_at) ON payment TO orders_service;
 	GRANT SELECT, INSERT, DELETE, UPDATE (processed_at, sent_until) ON processed_message TO orders_service;
 	GRANT SELECT, INSERT, UPDATE (name, price, currency, on_hand, reserved, version, updated_at)
@@ -88,6 +89,11 @@ DO $$ BEGIN
 	GRANT SELECT, INSERT ON reservation_extension TO orders_service;
 	GRANT SELECT ON schema_migrations TO orders_service;
 	GRANT SELECT, INSERT ON stock_adjustment TO orders_service;
+	GRANT SELECT, INSERT, DELETE, UPDATE (status, attempts, next_attempt_at, response_status, response_start, error,
+		finished_at) ON webhook_delivery TO orders_service;
+	GRANT SELECT, INSERT, DELETE, UPDATE (url, event_types, description, ordered, secret, previous_secret, previous_until,
+		failing_since, disabled_at, disabled_reason, updated_at) ON webhook_endpoint TO orders_service;
+	GRANT SELECT, UPDATE (holder, until) ON webhook_lease TO orders_service;
 
 	-- The sequences for allocated ids. Those of other tables need no privilege.
 	GRANT USAGE ON SEQUENCE ledger_entry_id_seq, orders_id_seq, payment_id_seq, product_id_seq, refund_id_seq,

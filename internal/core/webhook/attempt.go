@@ -1,4 +1,4 @@
-// Package webhook carries events to endpoints that callers choose.
+// Package webhook carries events to the endpoints of sellers and administrators.
 package webhook
 
 import (

@@ -130,6 +130,7 @@ type Outbox struct {
 	EventID       string
 	Incarnation   string
 	Traceparent   *string
+	DispatchedAt  *time.Time
 }
 
 type Payment struct {
@@ -224,4 +225,47 @@ type StockAdjustment struct {
 	IdempotencyKey string
 	CreatedAt      time.Time
 	Reference      string
+}
+
+type WebhookDelivery struct {
+	ID             int64
+	EndpointID     int64
+	EventID        string
+	EventType      string
+	Aggregate      string
+	Position       int64
+	Body           string
+	Status         string
+	Attempts       int32
+	NextAttemptAt  *time.Time
+	ResponseStatus *int32
+	ResponseStart  *string
+	Error          *string
+	EventAt        time.Time
+	CreatedAt      time.Time
+	FinishedAt     *time.Time
+}
+
+type WebhookEndpoint struct {
+	ID             int64
+	Owner          string
+	SellerID       *string
+	Url            string
+	EventTypes     []string
+	Description    string
+	Ordered        bool
+	Secret         string
+	PreviousSecret *string
+	PreviousUntil  *time.Time
+	FailingSince   *time.Time
+	DisabledAt     *time.Time
+	DisabledReason *string
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+}
+
+type WebhookLease struct {
+	Singleton bool
+	Holder    string
+	Until     time.Time
 }

@@ -1,0 +1,27 @@
+package webhook
+
+import "example.com/orders/internal/core"
+
+// EventDisabled is the type of the event about an endpoint that the service disabled.
+const EventDisabled core.EventType = "webhook_endpoint.disabled"
+
+// EventTest is the type of test deliveries. It never enters the outbox.
+const EventTest core.EventType = "webhook_endpoint.test"
+
+// EventTypes lists all event types in this package that the outbox publishes.
+var EventTypes = []core.EventType{EventDisabled}
+
+// EventData is the data of events about an endpoint. The URL is absent, because it may
+// contain a secret of the receiver.
+type EventData struct {
+	EndpointID int64
+	SellerID   string
+	Reason     Reason
+}
+
+// Event returns an event about the endpoint.
+func (e *Endpoint) Event(eventType core.EventType) core.Event {
+	return core.Event{Type: eventType, Aggregate: Resource(e.ID), Data: EventData{
+		EndpointID: e.ID, SellerID: e.SellerID, Reason: e.DisabledReason,
+	}}
+}
