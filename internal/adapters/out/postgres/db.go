@@ -26,6 +26,8 @@ type (
 	State = pgtx.State
 	// Outbox reads the outbox.
 	Outbox = relay.Outbox
+	// Deliveries writes and hands out webhook deliveries.
+	Deliveries = relay.Deliveries
 	// Restored is a page of jobs put back.
 	Restored = reconcile.Restored
 )
@@ -62,6 +64,9 @@ func (db *DB) Keys() *group.Executor { return db.keys }
 
 // Outbox returns the outbox reader.
 func (db *DB) Outbox() *Outbox { return relay.NewOutbox(db.DB) }
+
+// Deliveries returns the webhook deliveries.
+func (db *DB) Deliveries() *Deliveries { return relay.NewDeliveries(db.DB) }
 
 // Close closes the pool once its connections are idle; see [pgtx.DB.Close].
 func (db *DB) Close() {

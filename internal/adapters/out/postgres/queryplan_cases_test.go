@@ -188,6 +188,14 @@ var planCases = map[string][]planCase{
 		{args: "500", rows: 60, buffers: 60},
 	},
 	"MarkPublished":         {{args: "ARRAY[md5('19991'), md5('19992')]::uuid[]", rows: 4, buffers: 40}},
+	"TakeWebhookLease":      {{args: "'relay', 10", rows: 1, buffers: 10, scanned: 1}},
+	"ReleaseWebhookLease":   {{args: "'relay'", rows: 1, buffers: 10, scanned: 1}},
+	"UndispatchedEvents":    {{args: "10", rows: 11, buffers: 30, scanned: 1}, {args: "500", rows: 62, buffers: 70, scanned: 1}},
+	"MarkDispatched":        {{args: "ARRAY[md5('19991'), md5('19992')]::uuid[]", rows: 4, buffers: 40}},
+	"InsertDeliveries":      {{args: "ARRAY[md5('19991'), md5('19992')]::uuid[], '{a,b}', '{*,order.*}'", rows: 8, buffers: 80}},
+	"DueEndpoints":          {{args: "10", rows: 12, buffers: 60}},
+	"ClaimDeliveries":       {{args: "60, 1, 8", rows: 60, buffers: 400}, {args: "60, 2, 8", rows: 80, buffers: 500}, {args: "60, 4, 8", rows: 4, buffers: 10}},
+	"DeleteOldDeliveries":   {{args: "604800, 10", rows: 20, buffers: 60}, {args: "864000, 10", buffers: 10}},
 	"DeletePublishedEvents": {{args: "10, 60", rows: 40, buffers: 60}, {args: "10, 86400", rows: 20, buffers: 10}},
 	"OutboxBacklog":         {{args: "10000", rows: 60, buffers: 30}, {args: "10", rows: 11, buffers: 20}},
 
@@ -432,10 +440,24 @@ var tableFills = []string{
 	 SELECT 'customer-' || i, '', '', '', now() FROM generate_series($first, $last) i`,
 
 	// All events but the last 50 have been published.
-	`INSERT INTO outbox (id, event_id, type, aggregate, data, created_at, published_at)
+	`INSERT INTO outbox (id, event_id, type, aggregate, data, created_at, published_at, dispatched_at)
 	 OVERRIDING SYSTEM VALUE
-	 SELECT i, md5(i::text)::uuid, 'order.paid', 'order/' || i, '{}', now(), CASE WHEN i <= $large - 50 THEN now() - interval '1 hour' END
+	 SELECT i, md5(i::text)::uuid, 'order.paid', 'order/' || i, '{"order_id": 15000}', now(), sent, sent
+	 FROM generate_series($first, $last) i, LATERAL (SELECT CASE WHEN i <= $large - 50 THEN now() - interval '1 hour' END) l (sent)`,
+
+	// Two endpoints have pending deliveries, many of them. The second one is ordered, and the
+	// events of each aggregate are few.
+	`INSERT INTO webhook_endpoint (id, owner, seller_id, url, event_types, description, ordered, secret, created_at, updated_at)
+	 OVERRIDING SYSTEM VALUE
+	 SELECT i, 'owner-' || i, 'seller-' || i, 'https://example.com', '{order.*}', '', i = 2, 'whsec_1', '2026-01-01 00:00Z'::timestamptz + i * interval '1 second', now()
 	 FROM generate_series($first, $last) i`,
+
+	`INSERT INTO webhook_delivery (id, endpoint_id, event_id, event_type, aggregate, position, body, status, next_attempt_at, finished_at, event_at)
+	 OVERRIDING SYSTEM VALUE
+	 SELECT i, endpoint, md5(i::text)::uuid, 'order.paid', 'order/' || i / 8, i, '{}', CASE WHEN i % 4 < 2 THEN 'pending' ELSE 'delivered' END,
+	        CASE WHEN i % 4 < 2 THEN now() - interval '1 hour' END, CASE WHEN i % 4 >= 2 THEN now() END, now() - CASE WHEN i <= 2000 THEN 8 ELSE 1 END * interval '1 day'
+	 FROM generate_series($first, $last) i, LATERAL (SELECT CASE i % 4 WHEN 3 THEN i WHEN 1 THEN 2 ELSE 1 END) e (endpoint)`,
+	`SELECT setval(pg_get_serial_sequence('webhook_delivery', 'id'), 1000000)`,
 
 	`INSERT INTO processed_message (source, message_id, processed_at)
 	 SELECT 'stripe', 'message-' || i, now() - CASE WHEN i <= 2000 THEN 31 ELSE 1 END * interval '1 day'

@@ -15,6 +15,7 @@ DELETE FROM outbox WHERE ctid = ANY(ARRAY(
     SELECT o.ctid FROM outbox o
     WHERE o.id <= (SELECT max(lowest.id) FROM (SELECT id FROM outbox ORDER BY id LIMIT $1) lowest)
       AND o.published_at <= statement_timestamp() - make_interval(secs => $2)
+      AND (o.dispatched_at IS NOT NULL OR NOT EXISTS (SELECT FROM webhook_endpoint e WHERE e.created_at <= o.created_at))
     FOR UPDATE SKIP LOCKED
 ))
 `
@@ -26,7 +27,7 @@ type DeletePublishedEventsParams struct {
 
 // Only the lowest ids are looked at: events leave in about that order, so those that
 // left long ago are there, and no index on published_at is needed. Rows that another
-// replica deletes are passed over.
+// replica deletes are passed over, and those whose deliveries are not written yet.
 func (q *Queries) DeletePublishedEvents(ctx context.Context, arg DeletePublishedEventsParams) (int64, error) {
 	result, err := q.db.Exec(ctx, deletePublishedEvents, arg.MaxEvents, arg.Seconds)
 	if err != nil {

@@ -32,11 +32,12 @@ UPDATE outbox SET published_at = clock_timestamp() WHERE event_id = ANY((@ids::t
 -- name: DeletePublishedEvents :execrows
 -- Only the lowest ids are looked at: events leave in about that order, so those that
 -- left long ago are there, and no index on published_at is needed. Rows that another
--- replica deletes are passed over.
+-- replica deletes are passed over, and those whose deliveries are not written yet.
 DELETE FROM outbox WHERE ctid = ANY(ARRAY(
     SELECT o.ctid FROM outbox o
     WHERE o.id <= (SELECT max(lowest.id) FROM (SELECT id FROM outbox ORDER BY id LIMIT @max_events) lowest)
       AND o.published_at <= statement_timestamp() - make_interval(secs => @seconds)
+      AND (o.dispatched_at IS NOT NULL OR NOT EXISTS (SELECT FROM webhook_endpoint e WHERE e.created_at <= o.created_at))
     FOR UPDATE SKIP LOCKED
 ));
 

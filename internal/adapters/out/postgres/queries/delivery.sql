@@ -1,0 +1,86 @@
+-- name: TakeWebhookLease :execrows
+-- By this clock only, so that the clocks of the replicas need not agree.
+UPDATE webhook_lease SET holder = @holder, until = clock_timestamp() + make_interval(secs => @seconds)
+WHERE holder = @holder OR until <= clock_timestamp();
+
+-- name: ReleaseWebhookLease :exec
+UPDATE webhook_lease SET until = '-infinity' WHERE holder = @holder;
+
+-- name: UndispatchedEvents :many
+-- While there is no endpoint, no event is read or marked.
+SELECT event_id, incarnation, type, aggregate, schema_version, created_at, data, COALESCE(traceparent, '') AS traceparent,
+       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
+FROM outbox
+WHERE dispatched_at IS NULL AND EXISTS (SELECT FROM webhook_endpoint)
+ORDER BY id
+LIMIT @max_events;
+
+-- name: InsertDeliveries :exec
+-- A seller's endpoint gets the events that name the seller, or an order of theirs. Repeated,
+-- the statement inserts what is missing.
+INSERT INTO webhook_delivery (endpoint_id, event_id, event_type, aggregate, position, body, event_at, created_at, next_attempt_at)
+SELECT e.id, v.event_id, v.type, v.aggregate, v.id, w.body, v.created_at, statement_timestamp(), statement_timestamp()
+FROM (SELECT unnest((@event_ids::text[])::uuid[]) AS event_id, unnest(@bodies::text[]) AS body,
+             unnest(@patterns::text[]) AS patterns) w,
+LATERAL (
+    SELECT o.*, COALESCE(o.data ->> 'seller_id', (SELECT r.seller_id FROM orders r WHERE r.id = (o.data ->> 'order_id')::bigint)) AS seller_id
+    FROM outbox o WHERE o.event_id = w.event_id LIMIT 1
+) v,
+LATERAL (
+    SELECT m.id, m.event_types, m.created_at FROM webhook_endpoint m WHERE m.seller_id IS NULL
+    UNION ALL
+    SELECT m.id, m.event_types, m.created_at FROM webhook_endpoint m WHERE m.seller_id = v.seller_id AND m.seller_id >= ''
+) e
+WHERE e.created_at <= v.created_at AND e.event_types && string_to_array(w.patterns, ' ')
+ORDER BY v.id
+ON CONFLICT (endpoint_id, event_id) DO NOTHING;
+
+-- name: MarkDispatched :exec
+UPDATE outbox SET dispatched_at = clock_timestamp() WHERE event_id = ANY((@ids::text[])::uuid[]);
+
+-- name: DueEndpoints :many
+-- Leaps from one endpoint with pending deliveries to the next, so that neither a backlog nor
+-- the other endpoints count.
+WITH RECURSIVE waiting AS (
+    (SELECT endpoint_id FROM webhook_delivery WHERE status = 'pending' ORDER BY endpoint_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT d.endpoint_id FROM webhook_delivery d WHERE d.status = 'pending' AND d.endpoint_id > w.endpoint_id
+            ORDER BY d.endpoint_id LIMIT 1)
+    FROM waiting w WHERE w.endpoint_id IS NOT NULL
+)
+SELECT w.endpoint_id FROM waiting w
+WHERE (SELECT e.disabled_at IS NULL FROM webhook_endpoint e WHERE e.id = w.endpoint_id)
+  AND (SELECT d.next_attempt_at FROM webhook_delivery d WHERE d.endpoint_id = w.endpoint_id AND d.status = 'pending'
+       ORDER BY d.next_attempt_at LIMIT 1) <= statement_timestamp()
+ORDER BY random()
+LIMIT @max_endpoints;
+
+-- name: ClaimDeliveries :many
+-- Of an ordered endpoint, the first pending delivery of an aggregate only. Rows that another
+-- replica claims are passed over.
+UPDATE webhook_delivery d
+SET attempts = d.attempts + 1, next_attempt_at = statement_timestamp() + make_interval(secs => @hidden_seconds)
+FROM webhook_endpoint e
+WHERE e.id = @endpoint_id AND d.id = ANY(ARRAY(
+    SELECT c.id FROM webhook_delivery c
+    WHERE c.endpoint_id = @endpoint_id AND c.status = 'pending' AND c.next_attempt_at <= statement_timestamp()
+      AND (SELECT of.disabled_at IS NULL FROM webhook_endpoint of WHERE of.id = @endpoint_id)
+      AND ((SELECT NOT of.ordered FROM webhook_endpoint of WHERE of.id = @endpoint_id)
+           OR c.position = (SELECT b.position FROM webhook_delivery b
+                            WHERE b.endpoint_id = c.endpoint_id AND b.aggregate = c.aggregate AND b.status = 'pending'
+                            ORDER BY b.position LIMIT 1))
+    ORDER BY c.next_attempt_at
+    LIMIT @max_deliveries
+    FOR UPDATE SKIP LOCKED))
+RETURNING d.id, d.attempts, d.event_id, d.body, e.url, e.secret,
+          (CASE WHEN e.previous_until > statement_timestamp() THEN COALESCE(e.previous_secret, '') ELSE '' END)::text AS previous_secret;
+
+-- name: DeleteOldDeliveries :execrows
+-- Rows that another replica deletes are passed over.
+DELETE FROM webhook_delivery WHERE ctid = ANY(ARRAY(
+    SELECT d.ctid FROM webhook_delivery d
+    WHERE d.event_at <= statement_timestamp() - make_interval(secs => @seconds)
+    ORDER BY d.event_at
+    LIMIT @max_deliveries
+    FOR UPDATE SKIP LOCKED
+));
