@@ -34,3 +34,17 @@ type Delivery struct {
 	CreatedAt  time.Time
 	FinishedAt time.Time
 }
+
+// note records the last attempt, and decides whether the next one follows.
+func (d *Delivery) note(o Outcome, now time.Time, jitter float64) {
+	d.Last = o
+	wait, again := pause(d.Attempts, o.RetryAfter, jitter)
+	switch {
+	case o.Failure == "":
+		d.Status, d.NextAttemptAt, d.FinishedAt = Delivered, time.Time{}, now
+	case again:
+		d.NextAttemptAt = now.Add(wait)
+	default:
+		d.Status, d.NextAttemptAt, d.FinishedAt = Failed, time.Time{}, now
+	}
+}

@@ -63,6 +63,20 @@ func (e *Endpoint) Enable() {
 	e.DisabledAt, e.DisabledReason, e.FailingSince = time.Time{}, "", time.Time{}
 }
 
+// note records an attempt, which may disable the endpoint.
+func (e *Endpoint) note(o Outcome, now time.Time) {
+	switch {
+	case o.Failure == "":
+		e.FailingSince = time.Time{}
+	case o.Status == statusGone:
+		e.Disable(DisabledGone, now)
+	case e.FailingSince.IsZero():
+		e.FailingSince = now
+	case now.Sub(e.FailingSince) >= failsFor:
+		e.Disable(DisabledFailing, now)
+	}
+}
+
 // Resource names an endpoint in events and in the audit log.
 func Resource(id int64) string { return "webhook_endpoint/" + strconv.FormatInt(id, 10) }
 

@@ -66,14 +66,3 @@ type Filter struct {
 	EndpointID int64
 	Status     Status
 }
-
-// Queue holds the deliveries that are due. Each call commits by itself, so that no
-// transaction is open during an attempt.
-type Queue interface {
-	// EndpointsDue returns enabled endpoints with a due delivery.
-	EndpointsDue(ctx context.Context) ([]int64, error)
-	// Claim counts an attempt of each of up to limit due deliveries of an enabled endpoint,
-	// oldest event first, and returns them. They are due again after d. For an ordered
-	// endpoint it claims no delivery that follows a pending one of its aggregate.
-	Claim(ctx context.Context, endpointID int64, limit int, d time.Duration) ([]Attempt, error)
-}

@@ -231,7 +231,7 @@ func checkQuery(sent request) error {
 
 // eventSchemas names the schemas in api/asyncapi.yaml for published events. Each lists
 // its event types as alternatives for the member `type`.
-var eventSchemas = []string{"OrderEvent", "PaymentEvent", "RefundEvent", "BalanceEvent", "ProductEvent"}
+var eventSchemas = []string{"OrderEvent", "PaymentEvent", "RefundEvent", "BalanceEvent", "ProductEvent", "WebhookEndpointEvent"}
 
 // EventSchemas returns the schema for each event type in api/asyncapi.yaml. The schemas
 // allow no members that the file does not name: consumers ignore unknown members, but

@@ -7,6 +7,7 @@ import (
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
 	"example.com/orders/internal/core/payment/cards"
+	"example.com/orders/internal/core/webhook"
 )
 
 // The data of the published events, as api/asyncapi.yaml describes it.
@@ -53,6 +54,11 @@ type (
 		Amount    string `json:"amount"`
 		Currency  string `json:"currency"`
 	}
+	webhookEvent struct {
+		EndpointID int64  `json:"endpoint_id"`
+		SellerID   string `json:"seller_id,omitempty"`
+		Reason     string `json:"reason"`
+	}
 	balanceEvent struct {
 		CustomerID   string `json:"customer_id"`
 		EntryID      int64  `json:"balance_transaction_id"`
@@ -93,6 +99,8 @@ func EncodeData(data any) ([]byte, error) {
 			RefundID: d.RefundID, PaymentID: d.PaymentID, OrderID: d.OrderID, Status: string(d.Status),
 			Amount: d.Amount.Decimal(), Currency: string(d.Amount.Currency()),
 		})
+	case webhook.EventData:
+		return json.Marshal(webhookEvent{EndpointID: d.EndpointID, SellerID: d.SellerID, Reason: string(d.Reason)})
 	case payment.BalanceEventData:
 		return json.Marshal(balanceEvent{
 			CustomerID: d.CustomerID, EntryID: d.EntryID, Kind: string(d.Kind), Amount: d.Amount.Decimal(),

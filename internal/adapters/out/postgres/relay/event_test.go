@@ -7,6 +7,7 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/webhook"
 )
 
 // Consumers know these members: a published one is never renamed.
@@ -45,6 +46,14 @@ func TestEvents_KeepTheirPublishedShapes(t *testing.T) {
 			payment.BalanceEventData{CustomerID: "ann", EntryID: 9, Kind: payment.EntryCredit, Amount: one, BalanceAfter: ten},
 			`{"customer_id":"ann","balance_transaction_id":9,"kind":"credit",` +
 				`"amount":"1.00","balance_after":"10.00","currency":"RUB"}`,
+		},
+		{
+			webhook.EventData{EndpointID: 7, SellerID: "shop", Reason: webhook.DisabledGone},
+			`{"endpoint_id":7,"seller_id":"shop","reason":"answered 410 Gone"}`,
+		},
+		{
+			webhook.EventData{EndpointID: 8, Reason: webhook.DisabledFailing},
+			`{"endpoint_id":8,"reason":"failed for five days"}`,
 		},
 	} {
 		if got, err := relay.EncodeData(c.data); err != nil || string(got) != c.want {
