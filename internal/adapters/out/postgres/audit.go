@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/adapters/out/postgres/fetch"
+	"example.com/orders/internal/adapters/out/postgres/null"
 	"example.com/orders/internal/core"
 )
 
@@ -49,8 +51,8 @@ type auditEntries struct{ tx *session }
 
 // List returns a page plus one more entry, newest first.
 func (s auditEntries) List(ctx context.Context, page core.Page) ([]core.AuditEntry, error) {
-	return list(ctx, s.tx, (*queries).ListAuditEntries, dbsqlc.ListAuditEntriesParams{
-		BeforeTime: nullIfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
+	return fetch.List(ctx, s.tx, (*queries).ListAuditEntries, dbsqlc.ListAuditEntriesParams{
+		BeforeTime: null.IfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
 	}, auditEntryOf)
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/adapters/out/postgres/fetch"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 )
@@ -14,14 +15,14 @@ type inbox struct{ tx *session }
 
 // Recall implements [core.Inbox].
 func (s inbox) Recall(ctx context.Context, source, id string) (bool, time.Time, error) {
-	row, err := find(ctx, s.tx, (*queries).RecallMessage, dbsqlc.RecallMessageParams{Source: source, MessageID: id})
+	row, err := fetch.Find(ctx, s.tx, (*queries).RecallMessage, dbsqlc.RecallMessageParams{Source: source, MessageID: id})
 	return row.Known, row.ForgottenUntil, err
 }
 
 // Record implements [core.Inbox]. Two transactions may both find a message unknown and
 // record it. The primary key accepts one; the other starts over and finds the message.
 func (s inbox) Record(ctx context.Context, m core.Message) error {
-	return s.tx.writes().InsertMessage(ctx, dbsqlc.InsertMessageParams{
+	return s.tx.Writes().InsertMessage(ctx, dbsqlc.InsertMessageParams{
 		Source: m.Source, MessageID: m.ID, ProcessedAt: s.tx.now, SentAt: m.SentAt,
 	})
 }
@@ -30,7 +31,7 @@ func (s inbox) Record(ctx context.Context, m core.Message) error {
 // the write, COMMIT waits for the standby as it did when the message was recorded: a
 // failover must not lose a message that will not be redelivered.
 func (s inbox) Renew(ctx context.Context, m core.Message) error {
-	return s.tx.writes().RenewMessage(ctx, dbsqlc.RenewMessageParams{
+	return s.tx.Writes().RenewMessage(ctx, dbsqlc.RenewMessageParams{
 		Source: m.Source, MessageID: m.ID, ProcessedAt: s.tx.now, SentAt: m.SentAt,
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/adapters/out/postgres/fetch"
+	"example.com/orders/internal/adapters/out/postgres/null"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
 )
@@ -38,13 +40,13 @@ func (s ledger) HasReference(ctx context.Context, kind payment.EntryKind, refere
 func (s ledger) List(ctx context.Context, f payment.EntryFilter, page core.Page) ([]*payment.LedgerEntry, error) {
 	by := dbsqlc.ListLedgerEntriesParams{
 		CustomerID: &f.CustomerID,
-		BeforeTime: nullIfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: nullIfZeroTime(f.Created.From),
+		BeforeTime: null.IfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: null.IfZeroTime(f.Created.From),
 		Rows: int32(page.Limit + 1),
 	}
 	if f.Reference == "" {
-		return list(ctx, s.tx, (*queries).ListLedgerEntries, by, entryOf)
+		return fetch.List(ctx, s.tx, (*queries).ListLedgerEntries, by, entryOf)
 	}
-	return list(ctx, s.tx, (*queries).ListLedgerEntriesByReference, dbsqlc.ListLedgerEntriesByReferenceParams{
+	return fetch.List(ctx, s.tx, (*queries).ListLedgerEntriesByReference, dbsqlc.ListLedgerEntriesByReferenceParams{
 		CustomerID: by.CustomerID, Reference: f.Reference,
 		BeforeTime: by.BeforeTime, BeforeID: by.BeforeID, CreatedFrom: by.CreatedFrom, Rows: by.Rows,
 	}, entryOf)
@@ -54,12 +56,12 @@ func entryParams(e appendedEntry) dbsqlc.InsertLedgerEntryParams {
 	return dbsqlc.InsertLedgerEntryParams{
 		ID: e.ID, Kind: string(e.Kind), Debit: string(e.Debit), Credit: string(e.Credit),
 		Amount: e.Amount.Decimal(), Currency: string(e.Amount.Currency()),
-		CustomerID:   nullIfZero(e.CustomerID),
+		CustomerID:   null.IfZero(e.CustomerID),
 		BalanceAfter: balanceAfter(e.LedgerEntry),
 		Position:     e.Position,
-		PaymentID:    nullIfZero(e.PaymentID), RefundID: nullIfZero(e.RefundID),
+		PaymentID:    null.IfZero(e.PaymentID), RefundID: null.IfZero(e.RefundID),
 		Description: e.Description, Reference: e.Reference,
-		CreatedBy: nullIfZero(e.By.Actor), IdempotencyKey: nullIfZero(e.By.Key), CreatedAt: e.CreatedAt,
+		CreatedBy: null.IfZero(e.By.Actor), IdempotencyKey: null.IfZero(e.By.Key), CreatedAt: e.CreatedAt,
 	}
 }
 
@@ -70,7 +72,7 @@ func entriesParams(entries []appendedEntry) dbsqlc.InsertLedgerEntriesParams {
 		p.Ids, p.Kinds = append(p.Ids, one.ID), append(p.Kinds, one.Kind)
 		p.Debits, p.Credits = append(p.Debits, one.Debit), append(p.Credits, one.Credit)
 		p.Amounts, p.Currencies = append(p.Amounts, one.Amount), append(p.Currencies, one.Currency)
-		p.CustomerIds, p.BalancesAfter = append(p.CustomerIds, e.CustomerID), append(p.BalancesAfter, valueOf(one.BalanceAfter))
+		p.CustomerIds, p.BalancesAfter = append(p.CustomerIds, e.CustomerID), append(p.BalancesAfter, null.Value(one.BalanceAfter))
 		p.Positions = append(p.Positions, one.Position)
 		p.PaymentIds, p.RefundIds = append(p.PaymentIds, e.PaymentID), append(p.RefundIds, e.RefundID)
 		p.Descriptions, p.Refs = append(p.Descriptions, one.Description), append(p.Refs, one.Reference)
@@ -88,9 +90,9 @@ func entryOf(row dbsqlc.LedgerEntry) (*payment.LedgerEntry, error) {
 	e := &payment.LedgerEntry{
 		ID: row.ID, Kind: payment.EntryKind(row.Kind),
 		Debit: payment.Account(row.Debit), Credit: payment.Account(row.Credit), Amount: amount,
-		PaymentID: valueOf(row.PaymentID), RefundID: valueOf(row.RefundID),
-		CustomerID: valueOf(row.CustomerID), Position: row.Position, Description: row.Description, Reference: row.Reference,
-		By: core.Operation{Actor: valueOf(row.CreatedBy), Key: valueOf(row.IdempotencyKey)}, CreatedAt: row.CreatedAt.UTC(),
+		PaymentID: null.Value(row.PaymentID), RefundID: null.Value(row.RefundID),
+		CustomerID: null.Value(row.CustomerID), Position: row.Position, Description: row.Description, Reference: row.Reference,
+		By: core.Operation{Actor: null.Value(row.CreatedBy), Key: null.Value(row.IdempotencyKey)}, CreatedAt: row.CreatedAt.UTC(),
 	}
 	if row.BalanceAfter.Valid {
 		e.BalanceAfter, err = core.MoneyOf(row.BalanceAfter.Decimal, row.Currency)
@@ -119,7 +121,7 @@ func (s balances) Lock(ctx context.Context, query payment.BalanceQuery) (payment
 
 // Of returns the balances of a customer.
 func (s balances) Of(ctx context.Context, customerID string) ([]*payment.Balance, error) {
-	return list(ctx, s.tx, (*queries).BalancesOf, customerID, balanceOf)
+	return fetch.List(ctx, s.tx, (*queries).BalancesOf, customerID, balanceOf)
 }
 
 // Save inserts or updates a balance.

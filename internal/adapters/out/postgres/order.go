@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/adapters/out/postgres/fetch"
+	"example.com/orders/internal/adapters/out/postgres/null"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
@@ -21,7 +23,7 @@ func (s orders) Basket(ctx context.Context, query order.BasketQuery) (order.Bask
 
 // Get loads an order.
 func (s orders) Get(ctx context.Context, id int64) (*order.Order, error) {
-	lines, err := find(ctx, s.tx, (*queries).OrderByID, id)
+	lines, err := fetch.Find(ctx, s.tx, (*queries).OrderByID, id)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +51,7 @@ func (s orders) Lock(ctx context.Context, id int64, g core.Grant) (*order.Order,
 // List returns a page plus one more order, newest first.
 func (s orders) List(ctx context.Context, f order.Filter, page core.Page) ([]*order.Order, error) {
 	var lines []orderLine
-	err := s.tx.load(ctx, func(ctx context.Context, q *queries) (err error) {
+	err := s.tx.Load(ctx, func(ctx context.Context, q *queries) (err error) {
 		lines, err = listOrders(ctx, q, f, page)
 		return err
 	})
@@ -69,14 +71,14 @@ func listOrders(ctx context.Context, q *queries, f order.Filter, page core.Page)
 	case f.Grant.Everybody && f.CustomerID == "":
 		rows, err := q.ListOrders(ctx, dbsqlc.ListOrdersParams{
 			Statuses:   oneOr(f.Status, order.Statuses()...),
-			BeforeTime: nullIfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: nullIfZeroTime(f.Created.From),
+			BeforeTime: null.IfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: null.IfZeroTime(f.Created.From),
 			Rows: int32(page.Limit + 1),
 		})
 		return linesOf(rows), err
 	case !f.Grant.Everybody && f.CustomerID != "" && f.CustomerID != customer:
 		rows, err := q.ListOrdersBetween(ctx, dbsqlc.ListOrdersBetweenParams{
 			SellerID: seller, CustomerID: f.CustomerID, Statuses: oneOr(f.Status, order.Statuses()...),
-			BeforeTime: nullIfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: nullIfZeroTime(f.Created.From),
+			BeforeTime: null.IfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: null.IfZeroTime(f.Created.From),
 			Rows: int32(page.Limit + 1),
 		})
 		return linesOf(rows), err
@@ -84,8 +86,8 @@ func listOrders(ctx context.Context, q *queries, f order.Filter, page core.Page)
 		customer, seller = f.CustomerID, ""
 	}
 	rows, err := q.ListOrdersOf(ctx, dbsqlc.ListOrdersOfParams{
-		CustomerID: nullIfZero(customer), SellerID: nullIfZero(seller), Statuses: oneOr(f.Status, order.Statuses()...),
-		BeforeTime: nullIfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: nullIfZeroTime(f.Created.From),
+		CustomerID: null.IfZero(customer), SellerID: null.IfZero(seller), Statuses: oneOr(f.Status, order.Statuses()...),
+		BeforeTime: null.IfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: null.IfZeroTime(f.Created.From),
 		Rows: int32(page.Limit + 1),
 	})
 	return linesOf(rows), err
@@ -94,9 +96,9 @@ func listOrders(ctx context.Context, q *queries, f order.Filter, page core.Page)
 // listOrdersByReference is [listOrders] for orders with a reference.
 func listOrdersByReference(ctx context.Context, q *queries, f order.Filter, page core.Page) ([]orderLine, error) {
 	rows, err := q.ListOrdersByReference(ctx, dbsqlc.ListOrdersByReferenceParams{
-		CustomerID: nullIfZero(f.CustomerID), CreatedBy: f.CreatedBy, Reference: f.Reference, Statuses: oneOr(f.Status, order.Statuses()...),
+		CustomerID: null.IfZero(f.CustomerID), CreatedBy: f.CreatedBy, Reference: f.Reference, Statuses: oneOr(f.Status, order.Statuses()...),
 		Everybody: f.Grant.Everybody, AsCustomer: f.Grant.Customer, AsSeller: f.Grant.Seller,
-		BeforeTime: nullIfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: nullIfZeroTime(f.Created.From),
+		BeforeTime: null.IfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: null.IfZeroTime(f.Created.From),
 		Rows: int32(page.Limit + 1),
 	})
 	return linesOf(rows), err
@@ -134,11 +136,11 @@ func (o savedOrder) join(b *batch) {
 func (b *batch) oldOrderParams(id int64) dbsqlc.UpdateOrderParams {
 	o := b.orders[id]
 	p := dbsqlc.UpdateOrderParams{
-		ID: id, Status: string(o.Status), ReservedUntil: nullIfZeroTime(o.ReservedUntil), UpdatedAt: o.UpdatedAt,
+		ID: id, Status: string(o.Status), ReservedUntil: null.IfZeroTime(o.ReservedUntil), UpdatedAt: o.UpdatedAt,
 		Version: int64(o.Version), ReadVersion: int64(b.oldOrders.read[id].Version),
 	}
 	if c := o.Cancellation; c != nil {
-		p.CancelledBy, p.CancelKey, p.CancelReason = &c.By.Actor, nullIfZero(c.By.Key), &c.Reason
+		p.CancelledBy, p.CancelKey, p.CancelReason = &c.By.Actor, null.IfZero(c.By.Key), &c.Reason
 	}
 	return p
 }
@@ -147,7 +149,7 @@ func (b *batch) oldOrdersParams(ids []int64) dbsqlc.UpdateOrdersParams {
 	var p dbsqlc.UpdateOrdersParams
 	for _, id := range ids {
 		o := b.orders[id]
-		c := valueOf(o.Cancellation)
+		c := null.Value(o.Cancellation)
 		p.Ids = append(p.Ids, id)
 		p.Statuses = append(p.Statuses, string(o.Status))
 		p.ReservedUntil = append(p.ReservedUntil, o.ReservedUntil)
@@ -203,7 +205,7 @@ func (s *session) lockOrder(
 	if withStock {
 		reads = append(reads, s.batch.stockToLock(loads)...)
 	}
-	if err := s.load(ctx, append(reads, others...)...); err != nil {
+	if err := s.Load(ctx, append(reads, others...)...); err != nil {
 		return nil, nil, err
 	}
 	return s.batch.order(one)
@@ -257,7 +259,7 @@ func orderOf(row dbsqlc.Order) (*order.Order, error) {
 	total, err := core.MoneyOf(row.Total, row.Currency)
 	return &order.Order{
 		ID: row.ID, CustomerID: row.CustomerID, SellerID: row.SellerID, Status: order.Status(row.Status),
-		Total: total, ReservedUntil: valueOf(row.ReservedUntil).UTC(), Version: int(row.Version),
+		Total: total, ReservedUntil: null.Value(row.ReservedUntil).UTC(), Version: int(row.Version),
 		Reference: row.Reference,
 		CreatedBy: core.Operation{Actor: row.CreatedBy, Key: row.IdempotencyKey}, Cancellation: cancellationOf(row),
 		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
@@ -269,8 +271,8 @@ func cancellationOf(row dbsqlc.Order) *order.Cancellation {
 		return nil
 	}
 	return &order.Cancellation{
-		By:     core.Operation{Actor: *row.CancelledBy, Key: valueOf(row.CancelKey)},
-		Reason: valueOf(row.CancelReason),
+		By:     core.Operation{Actor: *row.CancelledBy, Key: null.Value(row.CancelKey)},
+		Reason: null.Value(row.CancelReason),
 	}
 }
 
@@ -298,7 +300,7 @@ func (s reservations) Lock(ctx context.Context, query order.ReservationQuery) (o
 
 // Expired returns orders whose reservation has expired by the database clock.
 func (s reservations) Expired(ctx context.Context, after order.Expiry, limit int) ([]order.Expiry, error) {
-	return list(ctx, s.tx, (*queries).ExpiredReservations, dbsqlc.ExpiredReservationsParams{
+	return fetch.List(ctx, s.tx, (*queries).ExpiredReservations, dbsqlc.ExpiredReservationsParams{
 		AfterTime: after.At, AfterID: after.OrderID, MaxOrders: int32(limit),
 	}, func(row dbsqlc.ExpiredReservationsRow) (order.Expiry, error) {
 		return order.Expiry{At: row.ReservedUntil, OrderID: row.ID}, nil
@@ -307,7 +309,7 @@ func (s reservations) Expired(ctx context.Context, after order.Expiry, limit int
 
 // AddExtension records which operation extended a reservation.
 func (s reservations) AddExtension(ctx context.Context, o *order.Order, by core.Operation) error {
-	return s.tx.writes().InsertExtension(ctx, dbsqlc.InsertExtensionParams{
+	return s.tx.Writes().InsertExtension(ctx, dbsqlc.InsertExtensionParams{
 		OrderID: o.ID, CreatedBy: by.Actor, IdempotencyKey: by.Key, ReservedUntil: o.ReservedUntil, CreatedAt: s.tx.now,
 	})
 }

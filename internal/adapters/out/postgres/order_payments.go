@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 
+	"example.com/orders/internal/adapters/out/postgres/fetch"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
 )
@@ -53,7 +54,7 @@ func lockOrderOf[P any](
 func firstID[P any](
 	ctx context.Context, s *session, query func(*queries, context.Context, P) ([]int64, error), by P,
 ) (int64, error) {
-	ids, err := find(ctx, s, query, by)
+	ids, err := fetch.Find(ctx, s, query, by)
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/adapters/out/postgres/fetch"
+	"example.com/orders/internal/adapters/out/postgres/null"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
@@ -20,7 +22,7 @@ func (s payments) Get(ctx context.Context, id int64) (*payment.Payment, core.Own
 	var rows []dbsqlc.PaymentByIDRow
 	var refunds []dbsqlc.Refund
 	var disputes []dbsqlc.Dispute
-	err := s.tx.load(ctx, pgtx.Into(&rows, (*queries).PaymentByID, id), pgtx.Into(&refunds, (*queries).RefundsOfPayment, id),
+	err := s.tx.Load(ctx, pgtx.Into(&rows, (*queries).PaymentByID, id), pgtx.Into(&refunds, (*queries).RefundsOfPayment, id),
 		pgtx.Into(&disputes, (*queries).DisputesOfPayments, []int64{id}))
 	if err != nil {
 		return nil, core.Owners{}, err
@@ -41,7 +43,7 @@ func (s payments) Of(ctx context.Context, orderID int64) ([]*payment.Payment, er
 	var refunds []dbsqlc.Refund
 	var disputes []dbsqlc.Dispute
 	ids := []int64{orderID}
-	err := s.tx.load(ctx,
+	err := s.tx.Load(ctx,
 		pgtx.Into(&rows, (*queries).PaymentsOfOrders, ids), pgtx.Into(&refunds, (*queries).RefundsOfOrders, ids),
 		pgtx.Into(&disputes, (*queries).DisputesOfOrders, ids))
 	if err != nil {
@@ -55,10 +57,10 @@ func (s payments) Search(ctx context.Context, f payment.Search, page core.Page) 
 	by := dbsqlc.SearchPaymentsParams{
 		Statuses:   oneOr(f.Status, payment.Processing, payment.Captured, payment.Failed),
 		Methods:    oneOr(f.Method, payment.FromBalance, payment.ByCard),
-		BeforeTime: nullIfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: nullIfZeroTime(f.Created.From),
+		BeforeTime: null.IfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: null.IfZeroTime(f.Created.From),
 		Rows: int32(page.Limit + 1),
 	}
-	rows, err := find(ctx, s.tx, func(q *queries, ctx context.Context, by dbsqlc.SearchPaymentsParams) ([]dbsqlc.Payment, error) {
+	rows, err := fetch.Find(ctx, s.tx, func(q *queries, ctx context.Context, by dbsqlc.SearchPaymentsParams) ([]dbsqlc.Payment, error) {
 		if f.Disputed {
 			return q.SearchDisputedPayments(ctx, dbsqlc.SearchDisputedPaymentsParams(by))
 		}
@@ -73,7 +75,7 @@ func (s payments) Search(ctx context.Context, f payment.Search, page core.Page) 
 	}
 	var refunds []dbsqlc.Refund
 	var disputes []dbsqlc.Dispute
-	err = s.tx.load(ctx, pgtx.Into(&refunds, (*queries).RefundsOfPayments, ids), pgtx.Into(&disputes, (*queries).DisputesOfPayments, ids))
+	err = s.tx.Load(ctx, pgtx.Into(&refunds, (*queries).RefundsOfPayments, ids), pgtx.Into(&disputes, (*queries).DisputesOfPayments, ids))
 	if err != nil {
 		return nil, err
 	}
@@ -94,10 +96,10 @@ func oneOr[T ~string](value T, all ...T) (text []string) {
 // Save inserts or updates a payment.
 func (s payments) Save(ctx context.Context, p *payment.Payment) error {
 	if !p.New {
-		return s.tx.writes().UpdatePayment(ctx, dbsqlc.UpdatePaymentParams{
+		return s.tx.Writes().UpdatePayment(ctx, dbsqlc.UpdatePaymentParams{
 			ID: p.ID, Status: string(p.Status),
-			ExternalPaymentID: nullIfZero(p.Card.ExternalID), Failure: nullIfZero(p.Card.Failure),
-			AskedAt: nullIfZeroTime(p.Card.AskedAt),
+			ExternalPaymentID: null.IfZero(p.Card.ExternalID), Failure: null.IfZero(p.Card.Failure),
+			AskedAt: null.IfZeroTime(p.Card.AskedAt),
 		})
 	}
 	return s.tx.write(savedPayment{p.Clone()})
@@ -163,8 +165,8 @@ func paymentsOf(rows []dbsqlc.Payment, refunds []dbsqlc.Refund, disputes []dbsql
 			Status: payment.Status(row.Status), CreatedAt: row.CreatedAt.UTC(),
 			By: core.Operation{Actor: row.CreatedBy, Key: row.IdempotencyKey},
 			Card: payment.Card{
-				Token: valueOf(row.CardToken), AskedAt: valueOf(row.AskedAt).UTC(),
-				ExternalID: valueOf(row.ExternalPaymentID), Failure: valueOf(row.Failure),
+				Token: null.Value(row.CardToken), AskedAt: null.Value(row.AskedAt).UTC(),
+				ExternalID: null.Value(row.ExternalPaymentID), Failure: null.Value(row.Failure),
 			},
 		}
 		byID[row.ID] = found[i]
@@ -196,9 +198,9 @@ type disputes struct{ tx *session }
 
 // Save inserts or updates a dispute.
 func (s disputes) Save(ctx context.Context, p *payment.Payment, d *cards.Dispute) error {
-	return s.tx.writes().SaveDispute(ctx, dbsqlc.SaveDisputeParams{
+	return s.tx.Writes().SaveDispute(ctx, dbsqlc.SaveDisputeParams{
 		ExternalID: d.ID, PaymentID: p.ID, OrderID: p.OrderID, Amount: d.Amount.Decimal(), Currency: string(d.Amount.Currency()),
-		Reason: d.Reason, Status: string(d.Status), DueBy: nullIfZeroTime(d.DueBy), CreatedAt: d.CreatedAt,
+		Reason: d.Reason, Status: string(d.Status), DueBy: null.IfZeroTime(d.DueBy), CreatedAt: d.CreatedAt,
 	})
 }
 
@@ -206,7 +208,7 @@ func disputeOf(row dbsqlc.Dispute) (*cards.Dispute, error) {
 	amount, err := core.MoneyOf(row.Amount, row.Currency)
 	return &cards.Dispute{
 		ID: row.ExternalID, Amount: amount, Reason: row.Reason, Status: cards.DisputeStatus(row.Status),
-		DueBy: valueOf(row.DueBy).UTC(), CreatedAt: row.CreatedAt.UTC(),
+		DueBy: null.Value(row.DueBy).UTC(), CreatedAt: row.CreatedAt.UTC(),
 	}, err
 }
 
@@ -215,7 +217,7 @@ type refunds struct{ tx *session }
 
 // Get loads a refund, and its order's owners.
 func (s refunds) Get(ctx context.Context, id int64) (*payment.Refund, core.Owners, error) {
-	rows, err := find(ctx, s.tx, (*queries).RefundByID, id)
+	rows, err := fetch.Find(ctx, s.tx, (*queries).RefundByID, id)
 	if err != nil {
 		return nil, core.Owners{}, err
 	}
@@ -229,15 +231,15 @@ func (s refunds) Get(ctx context.Context, id int64) (*payment.Refund, core.Owner
 // Save inserts or updates a refund.
 func (s refunds) Save(ctx context.Context, r *payment.Refund) error {
 	if !r.New {
-		return s.tx.writes().UpdateRefund(ctx, dbsqlc.UpdateRefundParams{
-			ID: r.ID, Status: string(r.Status), ExternalRefundID: nullIfZero(r.ExternalID),
-			Failure: nullIfZero(r.Failure), AskedAt: nullIfZeroTime(r.AskedAt),
+		return s.tx.Writes().UpdateRefund(ctx, dbsqlc.UpdateRefundParams{
+			ID: r.ID, Status: string(r.Status), ExternalRefundID: null.IfZero(r.ExternalID),
+			Failure: null.IfZero(r.Failure), AskedAt: null.IfZeroTime(r.AskedAt),
 		})
 	}
-	return s.tx.writes().InsertRefund(ctx, dbsqlc.InsertRefundParams{
-		ID: r.ID, PaymentID: r.PaymentID, OrderID: r.OrderID, IdempotencyKey: nullIfZero(r.By.Key),
+	return s.tx.Writes().InsertRefund(ctx, dbsqlc.InsertRefundParams{
+		ID: r.ID, PaymentID: r.PaymentID, OrderID: r.OrderID, IdempotencyKey: null.IfZero(r.By.Key),
 		Amount: r.Amount.Decimal(), Currency: string(r.Amount.Currency()), Status: string(r.Status),
-		Reason: r.Reason, Reference: r.Reference, FullRefund: r.Full, ExternalRefundID: nullIfZero(r.ExternalID),
+		Reason: r.Reason, Reference: r.Reference, FullRefund: r.Full, ExternalRefundID: null.IfZero(r.ExternalID),
 		MadeAtProvider: r.MadeAtProvider, CreatedBy: r.By.Actor, CreatedAt: r.CreatedAt,
 	})
 }
@@ -252,7 +254,7 @@ func refundOf(row dbsqlc.Refund) (*payment.Refund, error) {
 	return &payment.Refund{
 		ID: row.ID, UUID: row.Uuid, PaymentID: row.PaymentID, OrderID: row.OrderID, Amount: amount,
 		Status: payment.RefundStatus(row.Status), Reason: row.Reason, Reference: row.Reference, Full: row.FullRefund,
-		MadeAtProvider: row.MadeAtProvider, ExternalID: valueOf(row.ExternalRefundID), Failure: valueOf(row.Failure), AskedAt: valueOf(row.AskedAt).UTC(),
-		CreatedAt: row.CreatedAt.UTC(), By: core.Operation{Actor: row.CreatedBy, Key: valueOf(row.IdempotencyKey)},
+		MadeAtProvider: row.MadeAtProvider, ExternalID: null.Value(row.ExternalRefundID), Failure: null.Value(row.Failure), AskedAt: null.Value(row.AskedAt).UTC(),
+		CreatedAt: row.CreatedAt.UTC(), By: core.Operation{Actor: row.CreatedBy, Key: null.Value(row.IdempotencyKey)},
 	}, err
 }

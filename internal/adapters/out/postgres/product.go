@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/adapters/out/postgres/fetch"
+	"example.com/orders/internal/adapters/out/postgres/null"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
@@ -14,7 +16,7 @@ type products struct{ tx *session }
 
 // Get loads a product.
 func (s products) Get(ctx context.Context, sku string) (*order.Product, error) {
-	return one(ctx, s.tx, (*queries).ProductBySKU, sku, productOf)
+	return fetch.One(ctx, s.tx, (*queries).ProductBySKU, sku, productOf)
 }
 
 // Lock locks and loads a product that the grant covers.
@@ -27,8 +29,8 @@ func (s products) Lock(ctx context.Context, sku string, g core.Grant) (*order.Pr
 func (s *session) lockProduct(ctx context.Context, sku string, g core.Grant, others ...pgtx.Read) (*order.Product, error) {
 	var exists bool
 	var rows []dbsqlc.Product
-	lock := dbsqlc.LockProductParams{Sku: sku, Everybody: g.Everybody, AsSeller: nullIfZero(g.Seller)}
-	err := s.load(ctx, append([]pgtx.Read{
+	lock := dbsqlc.LockProductParams{Sku: sku, Everybody: g.Everybody, AsSeller: null.IfZero(g.Seller)}
+	err := s.Load(ctx, append([]pgtx.Read{
 		pgtx.Into(&exists, (*queries).ProductExists, sku), pgtx.Into(&rows, (*queries).LockProduct, lock),
 	}, others...)...)
 	if err != nil {
@@ -46,21 +48,21 @@ func (s *session) lockProduct(ctx context.Context, sku string, g core.Grant, oth
 
 // List returns a page plus one more product, newest first.
 func (s products) List(ctx context.Context, page core.Page) ([]*order.Product, error) {
-	return list(ctx, s.tx, (*queries).ListProducts, dbsqlc.ListProductsParams{
-		BeforeTime: nullIfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
+	return fetch.List(ctx, s.tx, (*queries).ListProducts, dbsqlc.ListProductsParams{
+		BeforeTime: null.IfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
 	}, productOf)
 }
 
 // Save inserts or updates a product.
 func (s products) Save(ctx context.Context, p *order.Product) error {
 	if p.New {
-		return s.tx.writes().InsertProduct(ctx, dbsqlc.InsertProductParams{
+		return s.tx.Writes().InsertProduct(ctx, dbsqlc.InsertProductParams{
 			Sku: p.SKU, ID: p.ID, SellerID: p.SellerID, Name: p.Name,
 			Price: p.Price.Decimal(), Currency: string(p.Price.Currency()), OnHand: p.OnHand, Version: p.Version,
 			CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 		})
 	}
-	return s.tx.writes().UpdateProduct(ctx, dbsqlc.UpdateProductParams{
+	return s.tx.Writes().UpdateProduct(ctx, dbsqlc.UpdateProductParams{
 		Sku: p.SKU, Name: p.Name, Price: p.Price.Decimal(), Currency: string(p.Price.Currency()),
 		OnHand: p.OnHand, Version: p.Version, UpdatedAt: p.UpdatedAt,
 	})
@@ -132,7 +134,7 @@ func (s stockAdjustments) Lock(ctx context.Context, q order.StockQuery) (locked 
 
 // Add inserts an adjustment.
 func (s stockAdjustments) Add(ctx context.Context, a *order.StockAdjustment) error {
-	return s.tx.writes().InsertStockAdjustment(ctx, dbsqlc.InsertStockAdjustmentParams{
+	return s.tx.Writes().InsertStockAdjustment(ctx, dbsqlc.InsertStockAdjustmentParams{
 		ID: a.ID, Sku: a.SKU, Change: a.Change, OnHand: a.OnHand, Reason: a.Reason, Reference: a.Reference,
 		CreatedBy: a.By.Actor, IdempotencyKey: a.By.Key, CreatedAt: a.CreatedAt,
 	})

@@ -14,6 +14,9 @@ import (
 	"example.com/orders/internal/core"
 )
 
+// queries are the generated queries.
+type queries = dbsqlc.Queries
+
 // session is one command's view of a transaction: its stores load and write through it.
 // It implements [group.Session].
 //
@@ -119,8 +122,8 @@ func (s *session) refuseHeld(ctx context.Context) error {
 	return err
 }
 
-// load runs reads that commands cannot share.
-func (s *session) load(ctx context.Context, reads ...pgtx.Read) error {
+// Load runs reads that commands cannot share.
+func (s *session) Load(ctx context.Context, reads ...pgtx.Read) error {
 	switch {
 	case s.ended:
 		return pgtx.ErrReleased
@@ -154,8 +157,8 @@ func (s *session) write(c change) error {
 	return nil
 }
 
-// writes returns the generated queries that write rows for one command.
-func (s *session) writes() *queries {
+// Writes returns the generated queries that write rows for one command.
+func (s *session) Writes() *queries {
 	return dbsqlc.New(pgtx.Writer(func(sql string, args []any) error { return s.write(statement{sql, args}) }))
 }
 
