@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"example.com/orders/internal/adapters/in/http/cursor"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
 )
@@ -13,7 +14,7 @@ func (a *api) listAuditLog(ctx context.Context, actor core.Actor, page core.Page
 	if err != nil {
 		return nil, err
 	}
-	body := wire.AuditPage{Data: convertAll(entries, auditOut), NextCursor: encodeCursor(next)}
+	body := wire.AuditPage{Data: convertAll(entries, auditOut), NextCursor: cursor.Encode(next)}
 	return &success{status: http.StatusOK, body: body}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"example.com/orders/internal/adapters/in/http/cursor"
 	"example.com/orders/internal/adapters/in/http/limits"
 	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/core"
@@ -71,7 +72,7 @@ func list[F, R any](
 		page, invalidPage := decodePage(r)
 		call, err := query(decode, func(ctx context.Context, actor core.Actor, filter F) (any, error) {
 			found, next, err := run(ctx, actor, filter, page)
-			return show(found, encodeCursor(next)), err
+			return show(found, cursor.Encode(next)), err
 		}, func(body any) *success { return &success{status: http.StatusOK, body: body} })(r)
 		return call, problem.Join(err, invalidPage)
 	}

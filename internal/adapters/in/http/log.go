@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"example.com/orders/internal/adapters/in/http/cardnumber"
+	"example.com/orders/internal/adapters/in/http/secure"
 	"example.com/orders/internal/observe/panics"
 	"example.com/orders/kit/guard"
 )
@@ -79,7 +80,7 @@ func (a *api) instrumented(next http.Handler) http.Handler {
 		a.Observe.RequestBegan()
 		entry := &logEntry{requestID: requestID(r), remote: hostOf(r.RemoteAddr)}
 		w.Header().Set("X-Request-Id", entry.requestID)
-		setSecureHeaders(w, r)
+		secure.Set(w, r)
 		ww := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		ctx, span := a.trace(context.WithValue(r.Context(), logKey{}, entry), r)
 		r = r.WithContext(ctx)

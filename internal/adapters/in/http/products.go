@@ -2,9 +2,9 @@ package httpapi
 
 import (
 	"context"
-	"maps"
 	"net/http"
 
+	"example.com/orders/internal/adapters/in/http/cursor"
 	"example.com/orders/internal/adapters/in/http/etag"
 	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/wire"
@@ -54,7 +54,7 @@ func (a *api) listProducts(ctx context.Context, _ core.Actor, page core.Page) (*
 	if err != nil {
 		return nil, err
 	}
-	body := wire.ProductPage{Data: convertAll(products, productOut), NextCursor: encodeCursor(next)}
+	body := wire.ProductPage{Data: convertAll(products, productOut), NextCursor: cursor.Encode(next)}
 	return &success{status: http.StatusOK, body: body}, nil
 }
 
@@ -98,38 +98,4 @@ func decodeIfMatch(r *request) (mustExist bool, versions []int64, err error) {
 			`If-Match must be * or a list of entity tags in double quotes, such as "3"`)
 	}
 	return true, versions, nil
-}
-
-// apiPolicy is the Content-Security-Policy for everything but the documentation page: a
-// browser that shows a response loads no resource and runs no script.
-const apiPolicy = "default-src 'none'; frame-ancestors 'none'"
-
-// secureHeaders are the security headers. All responses share these slices, which must
-// not change.
-var secureHeaders = http.Header{
-	"Cache-Control":           {"no-store"}, // a response is about one principal
-	"Content-Security-Policy": {apiPolicy},
-	"Referrer-Policy":         {"no-referrer"},
-	"X-Content-Type-Options":  {"nosniff"},
-	"X-Frame-Options":         {"DENY"},
-}
-
-// strictTransport makes browsers use TLS for a year. A proxy that ends TLS has to send it
-// by itself, because only the proxy knows that it does.
-const strictTransport = "max-age=31536000"
-
-// SecureHeaders sets the security headers on every response, including replays and
-// refusals. A route that may be cached, or is a page, replaces them.
-func SecureHeaders(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		setSecureHeaders(w, r)
-		next.ServeHTTP(w, r)
-	})
-}
-
-func setSecureHeaders(w http.ResponseWriter, r *http.Request) {
-	maps.Copy(w.Header(), secureHeaders)
-	if r.TLS != nil {
-		w.Header().Set("Strict-Transport-Security", strictTransport)
-	}
 }
