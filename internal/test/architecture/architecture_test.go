@@ -68,6 +68,7 @@ var httpRooms = map[string][]string{
 	"docs":       {},
 	"etag":       {},
 	"reference":  {},
+	"resources":  {},
 	"secure":     {},
 	"token":      {},
 	"problem":    {"cardnumber", "wire"},

@@ -189,7 +189,7 @@ func (a *api) answerUnguarded(rt route, req *request, call useCase) (*response, 
 	if err != nil {
 		return nil, err
 	}
-	entryOf(ctx).resources.add(done.resources)
+	entryOf(ctx).resources.Add(done.resources)
 	return done.encode()
 }
 

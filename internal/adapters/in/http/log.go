@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"example.com/orders/internal/adapters/in/http/cardnumber"
+	"example.com/orders/internal/adapters/in/http/resources"
 	"example.com/orders/internal/adapters/in/http/secure"
 	"example.com/orders/internal/observe/panics"
 	"example.com/orders/kit/guard"
@@ -33,7 +34,7 @@ type logEntry struct {
 	guarded   bool
 	pattern   string
 	subject   string
-	resources resources
+	resources resources.Set
 	key       string
 	outcome   string
 	code      string
@@ -53,9 +54,9 @@ func (e *logEntry) completed(record guard.Record, replayed bool, done *success) 
 	repeated := done != nil && done.repeated
 	e.outcome = outcomeOf(replayed || repeated)
 	if done != nil {
-		e.resources.add(done.resources)
+		e.resources.Add(done.resources)
 	}
-	e.resources.add(resourceOfLocation(record.Location))
+	e.resources.Add(resources.OfLocation(record.Location))
 	if replayed {
 		e.replayOf = record.CreatedAt
 	}
@@ -125,7 +126,7 @@ func (e *logEntry) write(log zerolog.Logger, method string, status int, took tim
 		Int("status", status).Dur("duration_ms", took)
 	strUnlessEmpty(event, "trace_id", e.traceID)
 	strUnlessEmpty(event, "principal", loggedSubject(e.subject)) // log fields keep their names
-	e.resources.log(event)
+	e.resources.Log(event)
 	strUnlessEmpty(event, "code", e.code)
 	strUnlessEmpty(event, "reason", e.reason)
 	strUnlessEmpty(event, "idempotency", e.outcome)

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
+	"example.com/orders/internal/adapters/in/http/resources"
 	"example.com/orders/internal/adapters/in/http/token"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
@@ -118,13 +119,13 @@ func TestLog_NamesWhatTheRequestWasAbout(t *testing.T) {
 
 func TestLog_NamesWhatTheResultBelongsTo(t *testing.T) {
 	var entry logEntry
-	entry.resources.add(resources{{"order_id", 17}})
-	entry.resources.add(showRefund(&payment.Refund{ID: 3, PaymentID: 5, OrderID: 17}).resources)
-	if want := (resources{{"order_id", 17}, {"payment_id", 5}, {"refund_id", 3}}); entry.resources != want {
+	entry.resources.Add(resources.Set{{Name: "order_id", ID: 17}})
+	entry.resources.Add(showRefund(&payment.Refund{ID: 3, PaymentID: 5, OrderID: 17}).resources)
+	if want := (resources.Set{{Name: "order_id", ID: 17}, {Name: "payment_id", ID: 5}, {Name: "refund_id", ID: 3}}); entry.resources != want {
 		t.Errorf("the resources are %v, want %v", entry.resources, want)
 	}
-	for location, want := range map[string]resources{"/orders/17": {{"order_id", 17}}, "/products/17": {}, "": {}} {
-		if got := resourceOfLocation(location); got != want {
+	for location, want := range map[string]resources.Set{"/orders/17": {{Name: "order_id", ID: 17}}, "/products/17": {}, "": {}} {
+		if got := resources.OfLocation(location); got != want {
 			t.Errorf("%s: %v, want %v", location, got, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"example.com/orders/internal/adapters/in/http/problem"
+	"example.com/orders/internal/adapters/in/http/resources"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
@@ -70,7 +71,7 @@ func showOrder(o *order.Order) *success {
 }
 
 func showNewOrder(o *order.Order) *success {
-	location := createdAt + strconv.FormatInt(o.ID, 10)
+	location := resources.CreatedAt + strconv.FormatInt(o.ID, 10)
 	return &success{status: http.StatusCreated, location: location, body: orderOut(o)}
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"example.com/orders/internal/adapters/in/http/problem"
+	"example.com/orders/internal/adapters/in/http/resources"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core/payment"
 	"example.com/orders/internal/core/payment/cards"
@@ -58,12 +59,12 @@ func showPaymentPage(found []*payment.Payment, next *string) any {
 }
 
 func showPayment(p *payment.Payment) *success {
-	found := resources{{"order_id", p.OrderID}, {"payment_id", p.ID}}
+	found := resources.Set{{Name: "order_id", ID: p.OrderID}, {Name: "payment_id", ID: p.ID}}
 	return &success{status: http.StatusOK, body: paymentOut(p), resources: found}
 }
 
 func showRefund(r *payment.Refund) *success {
-	found := resources{{"order_id", r.OrderID}, {"payment_id", r.PaymentID}, {"refund_id", r.ID}}
+	found := resources.Set{{Name: "order_id", ID: r.OrderID}, {Name: "payment_id", ID: r.PaymentID}, {Name: "refund_id", ID: r.ID}}
 	return &success{status: http.StatusOK, body: refundOut(r), resources: found}
 }
 

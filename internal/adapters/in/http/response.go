@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"example.com/orders/internal/adapters/in/http/problem"
+	"example.com/orders/internal/adapters/in/http/resources"
 	"example.com/orders/kit/guard"
 )
 
@@ -19,7 +20,7 @@ type success struct {
 	// header holds an unguarded operation's other headers.
 	header http.Header
 	// resources are those of the result that path and location do not name.
-	resources resources
+	resources resources.Set
 	// repeated reports that the operation had taken effect before (the second line of
 	// defence found it), so that this request had no effect.
 	repeated bool

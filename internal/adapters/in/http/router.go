@@ -10,6 +10,7 @@ import (
 	"example.com/orders/internal/adapters/in/http/contract"
 	"example.com/orders/internal/adapters/in/http/cors"
 	"example.com/orders/internal/adapters/in/http/problem"
+	"example.com/orders/internal/adapters/in/http/resources"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
 )
@@ -112,7 +113,7 @@ func (a *api) getDocs(w http.ResponseWriter, r *http.Request) (*response, error)
 
 func describe(r *http.Request, pattern string) *logEntry {
 	entry := entryOf(r.Context())
-	entry.pattern, entry.resources = pattern, resourcesOfPath(r)
+	entry.pattern, entry.resources = pattern, resources.OfPath(r)
 	return entry
 }
 
