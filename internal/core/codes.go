@@ -18,6 +18,7 @@ const (
 	CodeMixedCurrencies          Code = "mixed_currencies"
 	CodeMixedSellers             Code = "mixed_sellers"
 	CodePaymentMethodUnavailable Code = "payment_method_unavailable"
+	CodeWebhookEndpointExists    Code = "webhook_endpoint_exists"
 )
 
 // ReferenceTaken refuses an intent that already took effect under a different key: only

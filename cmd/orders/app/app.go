@@ -6,6 +6,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -17,12 +18,14 @@ import (
 	"example.com/orders/internal/adapters/in/jobs"
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/adapters/out/stripe"
+	"example.com/orders/internal/adapters/out/webhooks"
 	"example.com/orders/internal/config"
 	"example.com/orders/internal/core/audit"
 	"example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
 	"example.com/orders/internal/core/payment/cards"
+	"example.com/orders/internal/core/webhook"
 	"example.com/orders/internal/observe"
 	"example.com/orders/internal/observe/logqueue"
 	"example.com/orders/internal/observe/metrics"
@@ -81,9 +84,9 @@ func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 		return err
 	}
 	a.limits = a.newLimits(cfg)
-	gateway, webhooks := newGateway(cfg, a.metrics)
+	gateway, events := newGateway(cfg, a.metrics)
 	onRequest, inBackground := newUseCases(a.db, gateway, cfg), newUseCases(a.jobDB, gateway, cfg)
-	if a.handler, err = httpapi.New(a.httpConfig(onRequest, webhooks, inBackground.payments, cfg, log)); err != nil {
+	if a.handler, err = httpapi.New(a.httpConfig(onRequest, events, inBackground.payments, cfg, log)); err != nil {
 		return err
 	}
 	if a.broker, err = a.connectBroker(inBackground, cfg); err != nil {
@@ -100,6 +103,7 @@ type useCases struct {
 	payments  *payment.Service
 	customers *customer.Service
 	audit     *audit.Service
+	webhooks  *webhook.Service
 }
 
 func newUseCases(db *postgres.DB, gateway cards.Gateway, cfg config.Config) useCases {
@@ -111,22 +115,28 @@ func newUseCases(db *postgres.DB, gateway cards.Gateway, cfg config.Config) useC
 		payments:  &payment.Service{Store: db.Payments(), Gateway: gateway},
 		customers: &customer.Service{Store: db.Customers()},
 		audit:     &audit.Service{Store: db.Audit()},
+		webhooks: &webhook.Service{
+			Store:      db.Webhooks(),
+			EventTypes: slices.Concat(order.EventTypes, payment.EventTypes, webhook.EventTypes),
+			CheckURL:   webhooks.New(cfg.PrivateWebhooks(), time.Now).Check,
+		},
 	}
 }
 
 func (a *App) httpConfig(
-	core useCases, webhooks httpapi.Webhooks, events *payment.Service, cfg config.Config, log zerolog.Logger,
+	core useCases, providerEvents httpapi.Webhooks, appliedBy *payment.Service, cfg config.Config, log zerolog.Logger,
 ) httpapi.Config {
 	api := httpapi.Config{
-		Orders:    core.orders,
-		Payments:  core.payments,
-		Customers: core.customers,
-		Audit:     core.audit,
-		Keys:      a.db.Keys(),
-		Tokens:    a.tokens,
-		Limits:    a.limits,
-		Share:     a.db.Places.Share,
-		Webhooks:  webhooks, ProviderEvents: events, WebhookEnded: a.metrics.WebhookEnded,
+		Orders:           core.orders,
+		Payments:         core.payments,
+		Customers:        core.customers,
+		Audit:            core.audit,
+		Keys:             a.db.Keys(),
+		Tokens:           a.tokens,
+		Limits:           a.limits,
+		Share:            a.db.Places.Share,
+		WebhookEndpoints: core.webhooks,
+		Webhooks:         providerEvents, ProviderEvents: appliedBy, WebhookEnded: a.metrics.WebhookEnded,
 		Observe: a.metrics, TokenRejected: a.metrics.TokenRejected,
 		Started: a.started, Ready: a.ready, Version: version.Number,
 		Guard: httpapi.GuardConfig{

@@ -1,7 +1,7 @@
 package webhook
 
 import (
-	"slices"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -87,7 +87,12 @@ func PatternsOf(t core.EventType) []string {
 	return []string{string(t), family + ".*", "*"}
 }
 
-// known reports whether a pattern matches at least one of the event types.
-func known(pattern string, types []core.EventType) bool {
-	return slices.ContainsFunc(types, func(t core.EventType) bool { return slices.Contains(PatternsOf(t), pattern) })
+// refuseSecond refuses a URL that one of the owner's other endpoints has.
+func (e *Endpoint) refuseSecond(existing []*Endpoint) error {
+	for _, other := range existing {
+		if other.URL == e.URL && other.ID != e.ID {
+			return core.Refuse(core.CodeWebhookEndpointExists, fmt.Sprintf("webhook endpoint %d has this URL", other.ID))
+		}
+	}
+	return nil
 }

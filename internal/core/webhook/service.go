@@ -1,10 +1,41 @@
 package webhook
 
-import "example.com/orders/internal/core"
+import (
+	"slices"
+	"strconv"
+
+	"example.com/orders/internal/core"
+)
 
 // Service runs the webhook use cases.
 type Service struct {
 	Store Store
 	// EventTypes are all types that the service publishes.
 	EventTypes []core.EventType
+	// CheckURL returns why no request may go to a URL, or nil.
+	CheckURL func(url string) error
+}
+
+// check refuses an endpoint that would never receive an event.
+func (s *Service) check(e *Endpoint) error {
+	var fields []core.FieldFault
+	if err := s.CheckURL(e.URL); err != nil {
+		fields = append(fields, core.FieldFault{Pointer: "/url", Detail: err.Error()})
+	}
+	for i, pattern := range e.EventTypes {
+		if !s.publishes(pattern) {
+			fields = append(fields, core.FieldFault{
+				Pointer: "/event_types/" + strconv.Itoa(i), Detail: "matches no event type",
+			})
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return core.InvalidFields(fields)
+}
+
+// publishes reports whether a pattern matches at least one event type.
+func (s *Service) publishes(pattern string) bool {
+	return slices.ContainsFunc(s.EventTypes, func(t core.EventType) bool { return slices.Contains(PatternsOf(t), pattern) })
 }

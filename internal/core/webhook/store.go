@@ -55,8 +55,9 @@ type Deliveries interface {
 	Lock(ctx context.Context, endpointID, id int64) (*Delivery, error)
 	// List returns deliveries, newest first, one more than the page limit.
 	List(ctx context.Context, f Filter, page core.Page) ([]*Delivery, error)
-	// Add inserts a pending delivery of an event that is not in the outbox.
-	Add(ctx context.Context, endpointID int64, e core.Event) (*Delivery, error)
+	// Add inserts the delivery of an event that is not in the outbox. It sets ID and
+	// EventID.
+	Add(ctx context.Context, e core.Event, d *Delivery) error
 	// Save updates a delivery.
 	Save(ctx context.Context, d *Delivery) error
 }

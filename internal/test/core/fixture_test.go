@@ -13,6 +13,7 @@ import (
 	"example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/webhook"
 	"example.com/orders/internal/test/memory"
 )
 
@@ -37,6 +38,7 @@ type fixture struct {
 	Payments  *payment.Service
 	Customers *customer.Service
 	Audit     *audit.Service
+	Webhooks  *webhook.Service
 
 	elapsed atomic.Int64
 	keys    atomic.Int64
@@ -50,6 +52,7 @@ func newFixture() *fixture {
 	f.Payments = &payment.Service{Store: f.Store.Payments()}
 	f.Customers = &customer.Service{Store: f.Store.Customers()}
 	f.Audit = &audit.Service{Store: f.Store.Audit()}
+	f.Webhooks = &webhook.Service{Store: f.Store.Webhooks(), EventTypes: order.EventTypes, CheckURL: checkURL}
 	return f
 }
 

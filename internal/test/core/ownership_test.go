@@ -193,6 +193,13 @@ var auditMetadata = map[string]core.Metadata{
 	"UpdateCustomerProfile":            {"customer_id": "ann", "changed": "full_name"},
 	"DeleteCustomerProfile":            {"customer_id": "ann"},
 	"GetCustomerProfile":               {"customer_id": "ann"},
+	"GetWebhookEndpoint":               {"seller_id": "shop"},
+	"UpdateWebhookEndpoint":            {"seller_id": "shop", "changed": "ordered"},
+	"DeleteWebhookEndpoint":            {"seller_id": "shop"},
+	"RotateWebhookSecret":              {"seller_id": "shop"},
+	"TestWebhookEndpoint":              {"seller_id": "shop"},
+	"ListWebhookDeliveries":            {"seller_id": "shop"},
+	"RetryWebhookDelivery":             {"seller_id": "shop", "delivery_id": "an id"},
 }
 
 func paymentMetadata(method string) core.Metadata {

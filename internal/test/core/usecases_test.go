@@ -83,7 +83,7 @@ func (u useCase) admits(actor core.Actor) bool {
 	})
 }
 
-var useCases = []useCase{
+var useCases = append(webhookUseCases, []useCase{
 	{
 		name: "PutProduct", prepare: placed, do: putProduct("Green tea"),
 		allowed: []core.Actor{shop, root}, resource: named("product/tea"),
@@ -176,7 +176,7 @@ var useCases = []useCase{
 		name: "GetCustomerProfile", prepare: withProfile, do: getProfile,
 		allowed: []core.Actor{ann, root}, resource: named("profile/ann"),
 	},
-}
+}...)
 
 func putProduct(name string) command {
 	return func(ctx context.Context, r request) (bool, error) {

@@ -19,6 +19,7 @@ import (
 	"example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/webhook"
 )
 
 // Store is a database in memory. It is safe for concurrent use.
@@ -56,6 +57,9 @@ func (s *Store) Payments() payment.Store { return portStore[payment.Tx]{s, (*tx)
 
 // Customers returns the store of the use cases about customers.
 func (s *Store) Customers() customer.Store { return portStore[customer.Tx]{s, (*tx).customerTx} }
+
+// Webhooks returns the store of the use cases about webhooks.
+func (s *Store) Webhooks() webhook.Store { return portStore[webhook.Tx]{s, (*tx).webhookTx} }
 
 // Audit returns the store of the use cases about the audit log.
 func (s *Store) Audit() audit.Store { return portStore[audit.Tx]{s, (*tx).auditTx} }
@@ -120,6 +124,12 @@ func (t *tx) paymentTx() payment.Tx {
 
 func (t *tx) customerTx() customer.Tx {
 	return customer.Tx{Now: t.now, Profiles: profiles{t}, AuditLog: auditLog{t}}
+}
+
+func (t *tx) webhookTx() webhook.Tx {
+	return webhook.Tx{
+		Now: t.now, Owners: owners{t}, Endpoints: endpoints{t}, Deliveries: deliveries{t}, Outbox: outbox{t}, AuditLog: auditLog{t},
+	}
 }
 
 func (t *tx) auditTx() audit.Tx { return audit.Tx{Entries: auditLog{t}, AuditLog: auditLog{t}} }

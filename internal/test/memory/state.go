@@ -13,6 +13,7 @@ import (
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
 	"example.com/orders/internal/core/payment/cards"
+	"example.com/orders/internal/core/webhook"
 	"example.com/orders/kit/guard"
 )
 
@@ -29,6 +30,8 @@ type state struct {
 	balances   map[balanceKey]*payment.Balance
 	entries    map[int64]*payment.LedgerEntry
 	profiles   map[string]*customer.Profile
+	endpoints  map[int64]*webhook.Endpoint
+	deliveries map[int64]*webhook.Delivery
 	records    map[guard.ID]guard.Record
 	messages   map[message]bool
 	events     []core.Event
@@ -60,6 +63,7 @@ func (s *state) copy() *state {
 		products: copyMap(s.products), adjusted: copyMap(s.adjusted), orders: copyMap(s.orders),
 		extensions: copyMap(s.extensions), payments: copyMap(s.payments), refunds: copyMap(s.refunds), disputes: copyMap(s.disputes),
 		balances: copyMap(s.balances), entries: copyMap(s.entries), profiles: copyMap(s.profiles),
+		endpoints: copyMap(s.endpoints), deliveries: copyMap(s.deliveries),
 		records: copyMap(s.records), messages: copyMap(s.messages),
 		// A clipped slice is copied by append, so the original does not change.
 		events: slices.Clip(s.events), audit: slices.Clip(s.audit),

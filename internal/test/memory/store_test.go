@@ -4,8 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"example.com/orders/internal/core/webhook"
 	"example.com/orders/internal/test/memory"
 	storetest "example.com/orders/internal/test/store"
+	endpointstest "example.com/orders/internal/test/store/endpoints"
 )
 
 func TestStore(t *testing.T) {
@@ -24,4 +26,9 @@ func TestStore(t *testing.T) {
 			},
 		}
 	})
+}
+
+func TestEndpoints(t *testing.T) {
+	t.Parallel()
+	endpointstest.Run(t, func(*testing.T) webhook.Store { return memory.New(time.Now).Webhooks() })
 }

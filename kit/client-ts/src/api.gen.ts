@@ -591,6 +591,152 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/webhook-endpoints": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List webhook endpoints
+         * @description Newest first. Sellers see their endpoints, and administrators all endpoints.
+         */
+        get: operations["listWebhookEndpoints"];
+        put?: never;
+        /**
+         * Create a webhook endpoint
+         * @description The service sends the events that are committed afterwards to the URL, as Standard Webhooks describes. A seller's endpoint receives the events about their orders and products, an administrator's those of all sellers. The response has the `secret` that signs the events. No other response shows it: if it is lost, rotate it. An owner has at most 10 endpoints.
+         */
+        post: operations["createWebhookEndpoint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhook-endpoints/{endpoint_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1 */
+                endpoint_id: components["parameters"]["EndpointInPath"];
+            };
+            cookie?: never;
+        };
+        /** Get a webhook endpoint */
+        get: operations["getWebhookEndpoint"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a webhook endpoint
+         * @description Its deliveries are deleted, too. An attempt that has begun may still arrive.
+         */
+        delete: operations["deleteWebhookEndpoint"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a webhook endpoint
+         * @description Changes the members that are sent. While an endpoint is disabled, its deliveries wait. Send `disabled: false` to let them go, the oldest first.
+         */
+        patch: operations["updateWebhookEndpoint"];
+        trace?: never;
+    };
+    "/webhook-endpoints/{endpoint_id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1 */
+                endpoint_id: components["parameters"]["EndpointInPath"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the deliveries of a webhook endpoint
+         * @description Newest first. A delivery is deleted seven days after its event.
+         */
+        get: operations["listWebhookDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhook-endpoints/{endpoint_id}/deliveries/{delivery_id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1 */
+                delivery_id: components["parameters"]["DeliveryInPath"];
+                /** @example 1 */
+                endpoint_id: components["parameters"]["EndpointInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send an event again
+         * @description Queues the delivery at once, whatever its status, with the same `webhook-id`. Its attempts start anew.
+         */
+        post: operations["retryWebhookDelivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhook-endpoints/{endpoint_id}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1 */
+                endpoint_id: components["parameters"]["EndpointInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace the secret of a webhook endpoint
+         * @description Returns the new secret, which no other response shows. For 24 hours, events are signed with the previous secret as well, so that the receiver has time to change.
+         */
+        post: operations["rotateWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhook-endpoints/{endpoint_id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1 */
+                endpoint_id: components["parameters"]["EndpointInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test event to a webhook endpoint
+         * @description Queues an event of the type `webhook_endpoint.test`, whatever types the endpoint asks for. The list of deliveries tells what came of it.
+         */
+        post: operations["testWebhookEndpoint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/webhooks/stripe": {
         parameters: {
             query?: never;
@@ -711,6 +857,13 @@ export interface components {
             items: components["schemas"]["CreateOrderItem"][];
             reference?: components["schemas"]["Reference"];
         };
+        /** @description The new endpoint. Without `ordered`, events arrive in any order. */
+        CreateWebhookEndpointRequest: {
+            description?: components["schemas"]["Text"];
+            event_types: components["schemas"]["EventTypePatterns"];
+            ordered?: components["schemas"]["Ordered"];
+            url: components["schemas"]["WebhookURL"];
+        };
         /** @description The amount to credit, with an optional description and reference. */
         CreditBalanceRequest: {
             amount: components["schemas"]["Money"];
@@ -744,6 +897,8 @@ export interface components {
         Email: string;
         /** @description An asterisk, or entity tags in double quotes with commas between them (RFC 9110). */
         EntityTags: string;
+        /** @description The types of the events that the endpoint receives: `order.paid`, or `order.*` for a family, or `*`. Each must match at least one type. */
+        EventTypePatterns: string[];
         /** @description A member of the body, or a parameter, that is invalid. */
         FieldError: {
             /** @description The rule that it violates. */
@@ -826,6 +981,8 @@ export interface components {
             /** @description The version of the order. It starts at 1 and grows with each change. */
             version: number;
         };
+        /** @description Whether an event waits until the events before it about the same order, payment or product are delivered, or given up. */
+        Ordered: boolean;
         /** @description A product of an order, at its price when the order was created. */
         OrderItem: {
             quantity: components["schemas"]["Quantity"];
@@ -929,7 +1086,7 @@ export interface components {
             type: string;
         };
         /** @description The stable code of the problem. Branch on this. */
-        ProblemCode: "malformed_request" | "idempotency_key_required" | "idempotency_key_invalid" | "unauthenticated" | "insufficient_funds" | "forbidden_role" | "forbidden_resource" | "not_found" | "method_not_allowed" | "body_too_large" | "unsupported_media_type" | "reference_taken" | "idempotency_key_reused" | "idempotency_key_spent" | "idempotency_in_progress" | "invalid_order_state" | "reservation_limit" | "unpaid_orders_limit" | "out_of_stock" | "stock_reserved" | "reservation_expired" | "refund_exceeds_payment" | "payment_disputed" | "precondition_failed" | "precondition_required" | "validation_failed" | "unknown_sku" | "mixed_currencies" | "mixed_sellers" | "payment_method_unavailable" | "rate_limited" | "internal" | "unavailable" | "outcome_unknown" | (string & {});
+        ProblemCode: "malformed_request" | "idempotency_key_required" | "idempotency_key_invalid" | "unauthenticated" | "insufficient_funds" | "forbidden_role" | "forbidden_resource" | "not_found" | "method_not_allowed" | "body_too_large" | "unsupported_media_type" | "reference_taken" | "idempotency_key_reused" | "idempotency_key_spent" | "idempotency_in_progress" | "invalid_order_state" | "reservation_limit" | "unpaid_orders_limit" | "out_of_stock" | "stock_reserved" | "reservation_expired" | "refund_exceeds_payment" | "payment_disputed" | "webhook_endpoint_exists" | "precondition_failed" | "precondition_required" | "validation_failed" | "unknown_sku" | "mixed_currencies" | "mixed_sellers" | "payment_method_unavailable" | "rate_limited" | "internal" | "unavailable" | "outcome_unknown" | (string & {});
         /** @description A product of a seller. `available` is `on_hand` minus `reserved`. */
         Product: {
             available: components["schemas"]["Stock"];
@@ -999,7 +1156,7 @@ export interface components {
         ReserveInventoryRequest: Record<string, never>;
         /**
          * Format: int64
-         * @description The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
+         * @description The ID of an order, payment, refund, balance transaction, stock adjustment, webhook endpoint or delivery, or audit log entry.
          */
         ResourceID: number;
         /** @description The seller's identifier of a product. */
@@ -1050,6 +1207,92 @@ export interface components {
             despite_dispute?: boolean;
             status: components["schemas"]["FulfilmentStatus"];
         };
+        /** @description The members to change, at least one. An empty description removes it. */
+        UpdateWebhookEndpointRequest: {
+            description?: components["schemas"]["Text"];
+            /** @description Whether deliveries wait. */
+            disabled?: boolean;
+            event_types?: components["schemas"]["EventTypePatterns"];
+            ordered?: components["schemas"]["Ordered"];
+            url?: components["schemas"]["WebhookURL"];
+        };
+        /** @description One event for one webhook endpoint. */
+        WebhookDelivery: {
+            /** @description How many attempts have begun. */
+            attempts: number;
+            created_at: components["schemas"]["Timestamp"];
+            /** @description Why the last attempt failed, or null. */
+            error: ("timeout" | "refused_address" | "connection" | "tls" | "redirect" | "status" | (string & {})) | null;
+            /** @description The `webhook-id` of every attempt, and the `id` of the event. */
+            event_id: string;
+            /** @description The type of the event. */
+            event_type: string;
+            /** @description When the receiver had the event, or it was given up, or null. */
+            finished_at: components["schemas"]["Timestamp"] | null;
+            id: components["schemas"]["ResourceID"];
+            /** @description When the next attempt is due, or null if none follows. During an attempt, when it counts as lost. */
+            next_attempt_at: components["schemas"]["Timestamp"] | null;
+            /** @description The first 500 characters of the last response, or null. */
+            response_start: string | null;
+            /** @description The HTTP status of the last attempt, or null if it had no response. */
+            response_status: number | null;
+            status: components["schemas"]["WebhookDeliveryStatus"];
+        };
+        /** @description A page of webhook deliveries. */
+        WebhookDeliveryPage: {
+            data: components["schemas"]["WebhookDelivery"][];
+            /** @description The cursor of the next page, or null on the last page. */
+            next_cursor: components["schemas"]["Cursor"] | null;
+        };
+        /** @description Whether another attempt follows (`pending`), the receiver has the event, or it was given up (`failed`). */
+        WebhookDeliveryStatus: "pending" | "delivered" | "failed" | (string & {});
+        /**
+         * @description The status of the deliveries to return.
+         * @enum {string}
+         */
+        WebhookDeliveryStatusFilter: "pending" | "delivered" | "failed";
+        /** @description A URL that receives events. */
+        WebhookEndpoint: {
+            created_at: components["schemas"]["Timestamp"];
+            description: components["schemas"]["Text"] | null;
+            /** @description Whether deliveries wait until the endpoint is enabled. */
+            disabled: boolean;
+            /** @description Why the endpoint is disabled, or null. */
+            disabled_reason: string | null;
+            event_types: components["schemas"]["EventTypePatterns"];
+            /** @description When the first attempt failed since the last that succeeded, or null. */
+            failing_since: components["schemas"]["Timestamp"] | null;
+            id: components["schemas"]["ResourceID"];
+            ordered: components["schemas"]["Ordered"];
+            /** @description The seller whose events the endpoint receives, or null for those of all sellers. */
+            seller_id: components["schemas"]["SubjectID"] | null;
+            url: components["schemas"]["WebhookURL"];
+        };
+        /** @description A page of webhook endpoints. */
+        WebhookEndpointPage: {
+            data: components["schemas"]["WebhookEndpoint"][];
+            /** @description The cursor of the next page, or null on the last page. */
+            next_cursor: components["schemas"]["Cursor"] | null;
+        };
+        /** @description A webhook endpoint with its new secret, which no other response shows. */
+        WebhookEndpointWithSecret: {
+            created_at: components["schemas"]["Timestamp"];
+            description: components["schemas"]["Text"] | null;
+            /** @description Whether deliveries wait until the endpoint is enabled. */
+            disabled: boolean;
+            /** @description Why the endpoint is disabled, or null. */
+            disabled_reason: string | null;
+            event_types: components["schemas"]["EventTypePatterns"];
+            /** @description When the first attempt failed since the last that succeeded, or null. */
+            failing_since: components["schemas"]["Timestamp"] | null;
+            id: components["schemas"]["ResourceID"];
+            ordered: components["schemas"]["Ordered"];
+            /** @description The key of the signatures, as Standard Webhooks writes it. */
+            secret: string;
+            /** @description The seller whose events the endpoint receives, or null for those of all sellers. */
+            seller_id: components["schemas"]["SubjectID"] | null;
+            url: components["schemas"]["WebhookURL"];
+        };
         /** @description A Stripe event, as Stripe documents it. */
         WebhookEvent: {
             [key: string]: unknown;
@@ -1058,6 +1301,11 @@ export interface components {
         WebhookReceipt: Record<string, never>;
         /** @description The time and the signature, as `t=…,v1=…`. */
         WebhookSignature: string;
+        /**
+         * Format: uri
+         * @description An absolute https URL without credentials and fragment, which leads to a public address.
+         */
+        WebhookURL: string;
     };
     responses: {
         /**
@@ -1306,8 +1554,14 @@ export interface components {
          * @example sber-42
          */
         CustomerInPath: components["schemas"]["SubjectID"];
+        /** @example 1 */
+        DeliveryInPath: components["schemas"]["ResourceID"];
+        /** @description Return only deliveries with this status. */
+        DeliveryStatusFilter: components["schemas"]["WebhookDeliveryStatusFilter"];
         /** @description Return only payments that a bank disputes and has not decided about. */
         DisputedFilter: components["schemas"]["DisputedFilter"];
+        /** @example 1 */
+        EndpointInPath: components["schemas"]["ResourceID"];
         /** @description The `ETag` of the product that you have seen, or a list of them. The request is refused with 412 `precondition_failed` unless the product has one of them. `*` requires only that the product exists, which is not enough to replace its stock. A tag that a compressing proxy has weakened (`W/"3"`) or extended (`"3-gzip"`) counts as `"3"`. */
         IfMatchHeader: components["schemas"]["EntityTags"];
         /** @description Identifies the operation. Use one key for one operation: make it before the first attempt (a random UUID works well) and keep it through all retries. A new key is a new operation. 1–255 visible ASCII characters without `" , ; \`. A key in double quotes is the same key. */
@@ -2675,6 +2929,312 @@ export interface operations {
             default: components["responses"]["ResourceProblem"];
         };
     };
+    listWebhookEndpoints: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: components["parameters"]["PageCursor"];
+                /** @description The maximum number of entries on a page. */
+                limit?: components["parameters"]["PageLimit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of endpoints. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookEndpointPage"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["ListProblem"];
+        };
+    };
+    createWebhookEndpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateWebhookEndpointRequest"];
+            };
+        };
+        responses: {
+            /** @description The endpoint was created. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookEndpointWithSecret"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["UnavailableOrUnknownOnce"];
+            /**
+             * @description Any other problem. `code` says which.
+             *
+             *     - 400: the request could not be read.
+             *     - 403: the caller's roles do not permit this operation.
+             *     - 409: you have an endpoint with this URL.
+             *     - 413: the body is too large.
+             *     - 415: the Content-Type is not `application/json`.
+             *     - 422: the request is invalid; `errors` names the members and parameters.
+             *     - 500: an unexpected error occurred.
+             */
+            default: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getWebhookEndpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1 */
+                endpoint_id: components["parameters"]["EndpointInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The endpoint. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookEndpoint"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["ResourceProblem"];
+        };
+    };
+    deleteWebhookEndpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1 */
+                endpoint_id: components["parameters"]["EndpointInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The endpoint is deleted. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["UnavailableOrUnknown"];
+            default: components["responses"]["ResourceProblem"];
+        };
+    };
+    updateWebhookEndpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1 */
+                endpoint_id: components["parameters"]["EndpointInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateWebhookEndpointRequest"];
+            };
+        };
+        responses: {
+            /** @description The endpoint after the change. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookEndpoint"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["UnavailableOrUnknown"];
+            /**
+             * @description Any other problem. `code` says which.
+             *
+             *     - 400: the request could not be read.
+             *     - 403: the caller's roles do not permit this operation, or the resource belongs to somebody else.
+             *     - 404: the resource does not exist.
+             *     - 409: the owner has an endpoint with this URL.
+             *     - 413: the body is too large.
+             *     - 415: the Content-Type is not `application/json`.
+             *     - 422: the request is invalid; `errors` names the members and parameters.
+             *     - 500: an unexpected error occurred.
+             */
+            default: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listWebhookDeliveries: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: components["parameters"]["PageCursor"];
+                /** @description The maximum number of entries on a page. */
+                limit?: components["parameters"]["PageLimit"];
+                /** @description Return only deliveries with this status. */
+                status?: components["parameters"]["DeliveryStatusFilter"];
+            };
+            header?: never;
+            path: {
+                /** @example 1 */
+                endpoint_id: components["parameters"]["EndpointInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of deliveries. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDeliveryPage"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["ResourceProblem"];
+        };
+    };
+    retryWebhookDelivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1 */
+                delivery_id: components["parameters"]["DeliveryInPath"];
+                /** @example 1 */
+                endpoint_id: components["parameters"]["EndpointInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The delivery is queued. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDelivery"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["UnavailableOrUnknownOnce"];
+            default: components["responses"]["ResourceProblem"];
+        };
+    };
+    rotateWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1 */
+                endpoint_id: components["parameters"]["EndpointInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The endpoint with the new secret. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookEndpointWithSecret"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["UnavailableOrUnknownOnce"];
+            default: components["responses"]["ResourceProblem"];
+        };
+    };
+    testWebhookEndpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1 */
+                endpoint_id: components["parameters"]["EndpointInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The delivery is queued. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDelivery"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["UnavailableOrUnknownOnce"];
+            default: components["responses"]["ResourceProblem"];
+        };
+    };
     takeStripeWebhook: {
         parameters: {
             query?: never;
@@ -2755,6 +3315,15 @@ export const successes: Record<string, Success> = {
   'get /products/{sku}': {"statuses":[200],"media":"application/json","member":"sku","type":"string"},
   'put /products/{sku}': {"statuses":[200,201],"media":"application/json","member":"sku","type":"string"},
   'post /products/{sku}/stock': {"statuses":[201],"media":"application/json","member":"id","type":"integer"},
+  'post /webhook-endpoints': {"statuses":[201],"media":"application/json","member":"id","type":"integer"},
+  'get /webhook-endpoints': {"statuses":[200],"media":"application/json","member":"data","type":"array"},
+  'get /webhook-endpoints/{endpoint_id}': {"statuses":[200],"media":"application/json","member":"id","type":"integer"},
+  'patch /webhook-endpoints/{endpoint_id}': {"statuses":[200],"media":"application/json","member":"id","type":"integer"},
+  'delete /webhook-endpoints/{endpoint_id}': {"statuses":[204],"media":""},
+  'post /webhook-endpoints/{endpoint_id}/rotate-secret': {"statuses":[200],"media":"application/json","member":"id","type":"integer"},
+  'post /webhook-endpoints/{endpoint_id}/test': {"statuses":[201],"media":"application/json","member":"id","type":"integer"},
+  'get /webhook-endpoints/{endpoint_id}/deliveries': {"statuses":[200],"media":"application/json","member":"data","type":"array"},
+  'post /webhook-endpoints/{endpoint_id}/deliveries/{delivery_id}/retry': {"statuses":[200],"media":"application/json","member":"id","type":"integer"},
   'get /idempotency-keys/{key}': {"statuses":[200],"media":"application/json","member":"key","type":"string"},
   'get /admin/audit-log': {"statuses":[200],"media":"application/json","member":"data","type":"array"},
   'post /webhooks/stripe': {"statuses":[200],"media":"application/json"},

@@ -58,6 +58,13 @@ const (
 	PaymentStatusFilterProcessing PaymentStatusFilter = "processing"
 )
 
+// Defines values for WebhookDeliveryStatusFilter.
+const (
+	WebhookDeliveryStatusFilterDelivered WebhookDeliveryStatusFilter = "delivered"
+	WebhookDeliveryStatusFilterFailed    WebhookDeliveryStatusFilter = "failed"
+	WebhookDeliveryStatusFilterPending   WebhookDeliveryStatusFilter = "pending"
+)
+
 // AdjustStockRequest The change of the quantity on hand, with an optional reason and reference. The new quantity is 0 to 1000000000.
 type AdjustStockRequest struct {
 	// Change A number of units, positive for units that are added. Not zero.
@@ -84,7 +91,7 @@ type AuditEntry struct {
 	// At An RFC 3339 timestamp in UTC.
 	At Timestamp `json:"at"`
 
-	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
+	// ID The ID of an order, payment, refund, balance transaction, stock adjustment, webhook endpoint or delivery, or audit log entry.
 	ID ResourceID `json:"id"`
 
 	// Metadata Details of the action, as names and values: whose the resource is (`customer_id`, `seller_id`), IDs and amounts of what was made, statuses and quantities before and after, names of changed members, and the filters of a list. It contains no personal data.
@@ -129,7 +136,7 @@ type BalanceTransaction struct {
 	CustomerID  SubjectID `json:"customer_id"`
 	Description Text      `json:"description"`
 
-	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
+	// ID The ID of an order, payment, refund, balance transaction, stock adjustment, webhook endpoint or delivery, or audit log entry.
 	ID ResourceID `json:"id"`
 
 	// Kind The kind of transaction. Credits and refunds add to the balance. Charges and payments take from it.
@@ -206,6 +213,21 @@ type CreateOrderRequest struct {
 	Reference Reference `json:"reference,omitempty,omitzero"`
 }
 
+// CreateWebhookEndpointRequest The new endpoint. Without `ordered`, events arrive in any order.
+type CreateWebhookEndpointRequest struct {
+	// Description A single line of text.
+	Description Text `json:"description,omitempty,omitzero"`
+
+	// EventTypes The types of the events that the endpoint receives: `order.paid`, or `order.*` for a family, or `*`. Each must match at least one type.
+	EventTypes EventTypePatterns `json:"event_types"`
+
+	// Ordered Whether an event waits until the events before it about the same order, payment or product are delivered, or given up.
+	Ordered Ordered `json:"ordered,omitempty,omitzero"`
+
+	// URL An absolute https URL without credentials and fragment, which leads to a public address.
+	URL WebhookURL `json:"url"`
+}
+
 // CreditBalanceRequest The amount to credit, with an optional description and reference.
 type CreditBalanceRequest struct {
 	// Amount An amount in a currency.
@@ -256,6 +278,9 @@ type Email = string
 
 // EntityTags An asterisk, or entity tags in double quotes with commas between them (RFC 9110).
 type EntityTags = string
+
+// EventTypePatterns The types of the events that the endpoint receives: `order.paid`, or `order.*` for a family, or `*`. Each must match at least one type.
+type EventTypePatterns = []string
 
 // FieldError A member of the body, or a parameter, that is invalid.
 type FieldError struct {
@@ -357,7 +382,7 @@ type Order struct {
 	// CustomerID The ID of a customer, seller or administrator, which is the `sub` of their tokens.
 	CustomerID SubjectID `json:"customer_id"`
 
-	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
+	// ID The ID of an order, payment, refund, balance transaction, stock adjustment, webhook endpoint or delivery, or audit log entry.
 	ID        ResourceID  `json:"id"`
 	Items     []OrderItem `json:"items"`
 	Reference Reference   `json:"reference"`
@@ -407,6 +432,9 @@ type OrderStatus = string
 // OrderStatusFilter The status of the orders to return.
 type OrderStatusFilter string
 
+// Ordered Whether an event waits until the events before it about the same order, payment or product are delivered, or given up.
+type Ordered = bool
+
 // PartialRefundRequest A refund of an amount.
 type PartialRefundRequest struct {
 	// Amount An amount in a currency.
@@ -431,13 +459,13 @@ type Payment struct {
 	Dispute Dispute        `json:"dispute"`
 	Failure PaymentFailure `json:"failure"`
 
-	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
+	// ID The ID of an order, payment, refund, balance transaction, stock adjustment, webhook endpoint or delivery, or audit log entry.
 	ID ResourceID `json:"id"`
 
 	// Method The source of the money.
 	Method PaymentMethod `json:"method"`
 
-	// OrderID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
+	// OrderID The ID of an order, payment, refund, balance transaction, stock adjustment, webhook endpoint or delivery, or audit log entry.
 	OrderID ResourceID `json:"order_id"`
 
 	// Refunded An amount in a currency.
@@ -487,13 +515,13 @@ type PaymentWithRefunds struct {
 	Dispute Dispute        `json:"dispute"`
 	Failure PaymentFailure `json:"failure"`
 
-	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
+	// ID The ID of an order, payment, refund, balance transaction, stock adjustment, webhook endpoint or delivery, or audit log entry.
 	ID ResourceID `json:"id"`
 
 	// Method The source of the money.
 	Method PaymentMethod `json:"method"`
 
-	// OrderID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
+	// OrderID The ID of an order, payment, refund, balance transaction, stock adjustment, webhook endpoint or delivery, or audit log entry.
 	OrderID ResourceID `json:"order_id"`
 
 	// Refunded An amount in a currency.
@@ -628,16 +656,16 @@ type Refund struct {
 	// Failure Null unless the refund failed. Refunds that failed before this was recorded have none.
 	Failure RefundFailure `json:"failure"`
 
-	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
+	// ID The ID of an order, payment, refund, balance transaction, stock adjustment, webhook endpoint or delivery, or audit log entry.
 	ID ResourceID `json:"id"`
 
 	// MadeBy Where the refund was made: by a request to this service (`api`), or in the card provider's dashboard (`provider`).
 	MadeBy RefundMadeBy `json:"made_by"`
 
-	// OrderID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
+	// OrderID The ID of an order, payment, refund, balance transaction, stock adjustment, webhook endpoint or delivery, or audit log entry.
 	OrderID ResourceID `json:"order_id"`
 
-	// PaymentID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
+	// PaymentID The ID of an order, payment, refund, balance transaction, stock adjustment, webhook endpoint or delivery, or audit log entry.
 	PaymentID ResourceID `json:"payment_id"`
 	Reason    Text       `json:"reason"`
 	Reference Reference  `json:"reference"`
@@ -664,7 +692,7 @@ type Reservation struct {
 // ReserveInventoryRequest An empty object.
 type ReserveInventoryRequest = map[string]interface{}
 
-// ResourceID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
+// ResourceID The ID of an order, payment, refund, balance transaction, stock adjustment, webhook endpoint or delivery, or audit log entry.
 type ResourceID = int64
 
 // SKU The seller's identifier of a product.
@@ -681,7 +709,7 @@ type StockAdjustment struct {
 	// CreatedAt An RFC 3339 timestamp in UTC.
 	CreatedAt Timestamp `json:"created_at"`
 
-	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
+	// ID The ID of an order, payment, refund, balance transaction, stock adjustment, webhook endpoint or delivery, or audit log entry.
 	ID ResourceID `json:"id"`
 
 	// OnHand A number of units.
@@ -729,6 +757,147 @@ type UpdateOrderStatusRequest struct {
 	Status FulfilmentStatus `json:"status"`
 }
 
+// UpdateWebhookEndpointRequest The members to change, at least one. An empty description removes it.
+type UpdateWebhookEndpointRequest struct {
+	// Description A single line of text.
+	Description Text `json:"description,omitempty,omitzero"`
+
+	// Disabled Whether deliveries wait.
+	Disabled bool `json:"disabled,omitempty,omitzero"`
+
+	// EventTypes The types of the events that the endpoint receives: `order.paid`, or `order.*` for a family, or `*`. Each must match at least one type.
+	EventTypes EventTypePatterns `json:"event_types,omitempty,omitzero"`
+
+	// Ordered Whether an event waits until the events before it about the same order, payment or product are delivered, or given up.
+	Ordered Ordered `json:"ordered,omitempty,omitzero"`
+
+	// URL An absolute https URL without credentials and fragment, which leads to a public address.
+	URL WebhookURL `json:"url,omitempty,omitzero"`
+}
+
+// WebhookDelivery One event for one webhook endpoint.
+type WebhookDelivery struct {
+	// Attempts How many attempts have begun.
+	Attempts int `json:"attempts"`
+
+	// CreatedAt An RFC 3339 timestamp in UTC.
+	CreatedAt Timestamp `json:"created_at"`
+
+	// Error Why the last attempt failed, or null.
+	Error string `json:"error"`
+
+	// EventID The `webhook-id` of every attempt, and the `id` of the event.
+	EventID string `json:"event_id"`
+
+	// EventType The type of the event.
+	EventType string `json:"event_type"`
+
+	// FinishedAt When the receiver had the event, or it was given up, or null.
+	FinishedAt Timestamp `json:"finished_at"`
+
+	// ID The ID of an order, payment, refund, balance transaction, stock adjustment, webhook endpoint or delivery, or audit log entry.
+	ID ResourceID `json:"id"`
+
+	// NextAttemptAt When the next attempt is due, or null if none follows. During an attempt, when it counts as lost.
+	NextAttemptAt Timestamp `json:"next_attempt_at"`
+
+	// ResponseStart The first 500 characters of the last response, or null.
+	ResponseStart string `json:"response_start"`
+
+	// ResponseStatus The HTTP status of the last attempt, or null if it had no response.
+	ResponseStatus int `json:"response_status"`
+
+	// Status Whether another attempt follows (`pending`), the receiver has the event, or it was given up (`failed`).
+	Status WebhookDeliveryStatus `json:"status"`
+}
+
+// WebhookDeliveryPage A page of webhook deliveries.
+type WebhookDeliveryPage struct {
+	Data []WebhookDelivery `json:"data"`
+
+	// NextCursor The cursor of the next page, or null on the last page.
+	NextCursor Cursor `json:"next_cursor"`
+}
+
+// WebhookDeliveryStatus Whether another attempt follows (`pending`), the receiver has the event, or it was given up (`failed`).
+type WebhookDeliveryStatus = string
+
+// WebhookDeliveryStatusFilter The status of the deliveries to return.
+type WebhookDeliveryStatusFilter string
+
+// WebhookEndpoint A URL that receives events.
+type WebhookEndpoint struct {
+	// CreatedAt An RFC 3339 timestamp in UTC.
+	CreatedAt   Timestamp `json:"created_at"`
+	Description Text      `json:"description"`
+
+	// Disabled Whether deliveries wait until the endpoint is enabled.
+	Disabled bool `json:"disabled"`
+
+	// DisabledReason Why the endpoint is disabled, or null.
+	DisabledReason string `json:"disabled_reason"`
+
+	// EventTypes The types of the events that the endpoint receives: `order.paid`, or `order.*` for a family, or `*`. Each must match at least one type.
+	EventTypes EventTypePatterns `json:"event_types"`
+
+	// FailingSince When the first attempt failed since the last that succeeded, or null.
+	FailingSince Timestamp `json:"failing_since"`
+
+	// ID The ID of an order, payment, refund, balance transaction, stock adjustment, webhook endpoint or delivery, or audit log entry.
+	ID ResourceID `json:"id"`
+
+	// Ordered Whether an event waits until the events before it about the same order, payment or product are delivered, or given up.
+	Ordered Ordered `json:"ordered"`
+
+	// SellerID The seller whose events the endpoint receives, or null for those of all sellers.
+	SellerID SubjectID `json:"seller_id"`
+
+	// URL An absolute https URL without credentials and fragment, which leads to a public address.
+	URL WebhookURL `json:"url"`
+}
+
+// WebhookEndpointPage A page of webhook endpoints.
+type WebhookEndpointPage struct {
+	Data []WebhookEndpoint `json:"data"`
+
+	// NextCursor The cursor of the next page, or null on the last page.
+	NextCursor Cursor `json:"next_cursor"`
+}
+
+// WebhookEndpointWithSecret A webhook endpoint with its new secret, which no other response shows.
+type WebhookEndpointWithSecret struct {
+	// CreatedAt An RFC 3339 timestamp in UTC.
+	CreatedAt   Timestamp `json:"created_at"`
+	Description Text      `json:"description"`
+
+	// Disabled Whether deliveries wait until the endpoint is enabled.
+	Disabled bool `json:"disabled"`
+
+	// DisabledReason Why the endpoint is disabled, or null.
+	DisabledReason string `json:"disabled_reason"`
+
+	// EventTypes The types of the events that the endpoint receives: `order.paid`, or `order.*` for a family, or `*`. Each must match at least one type.
+	EventTypes EventTypePatterns `json:"event_types"`
+
+	// FailingSince When the first attempt failed since the last that succeeded, or null.
+	FailingSince Timestamp `json:"failing_since"`
+
+	// ID The ID of an order, payment, refund, balance transaction, stock adjustment, webhook endpoint or delivery, or audit log entry.
+	ID ResourceID `json:"id"`
+
+	// Ordered Whether an event waits until the events before it about the same order, payment or product are delivered, or given up.
+	Ordered Ordered `json:"ordered"`
+
+	// Secret The key of the signatures, as Standard Webhooks writes it.
+	Secret string `json:"secret"`
+
+	// SellerID The seller whose events the endpoint receives, or null for those of all sellers.
+	SellerID SubjectID `json:"seller_id"`
+
+	// URL An absolute https URL without credentials and fragment, which leads to a public address.
+	URL WebhookURL `json:"url"`
+}
+
 // WebhookEvent A Stripe event, as Stripe documents it.
 type WebhookEvent map[string]interface{}
 
@@ -737,6 +906,9 @@ type WebhookReceipt = map[string]interface{}
 
 // WebhookSignature The time and the signature, as `t=…,v1=…`.
 type WebhookSignature = string
+
+// WebhookURL An absolute https URL without credentials and fragment, which leads to a public address.
+type WebhookURL = string
 
 // AssetInPath defines model for AssetInPath.
 type AssetInPath = string
@@ -753,6 +925,15 @@ type CustomerFilter = SubjectID
 // CustomerInPath The ID of a customer, seller or administrator, which is the `sub` of their tokens.
 type CustomerInPath = SubjectID
 
+// DeliveryInPath The ID of an order, payment, refund, balance transaction, stock adjustment, webhook endpoint or delivery, or audit log entry.
+type DeliveryInPath = ResourceID
+
+// DeliveryStatusFilter The status of the deliveries to return.
+type DeliveryStatusFilter = WebhookDeliveryStatusFilter
+
+// EndpointInPath The ID of an order, payment, refund, balance transaction, stock adjustment, webhook endpoint or delivery, or audit log entry.
+type EndpointInPath = ResourceID
+
 // IfMatchHeader An asterisk, or entity tags in double quotes with commas between them (RFC 9110).
 type IfMatchHeader = EntityTags
 
@@ -762,7 +943,7 @@ type KeyHeader = IdempotencyKeyHeader
 // KeyInPath A key, optionally in double quotes.
 type KeyInPath = IdempotencyKeyHeader
 
-// OrderInPath The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
+// OrderInPath The ID of an order, payment, refund, balance transaction, stock adjustment, webhook endpoint or delivery, or audit log entry.
 type OrderInPath = ResourceID
 
 // PageCursor An opaque position in a list. It stays valid while entries are added.
@@ -771,7 +952,7 @@ type PageCursor = Cursor
 // PageLimit defines model for PageLimit.
 type PageLimit = int
 
-// PaymentInPath The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
+// PaymentInPath The ID of an order, payment, refund, balance transaction, stock adjustment, webhook endpoint or delivery, or audit log entry.
 type PaymentInPath = ResourceID
 
 // ProductInPath The seller's identifier of a product.
@@ -780,7 +961,7 @@ type ProductInPath = SKU
 // ReferenceFilter Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference. You never refund a payment, and never adjust the stock of a product, twice with the same one, even if the first refund failed.
 type ReferenceFilter = Reference
 
-// RefundInPath The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
+// RefundInPath The ID of an order, payment, refund, balance transaction, stock adjustment, webhook endpoint or delivery, or audit log entry.
 type RefundInPath = ResourceID
 
 // StatusFilter The status of the orders to return.
@@ -838,4 +1019,22 @@ var (
 	AdjustStock = Operation{"POST", "/products/{sku}/stock", []int{201}, "id"}
 	// GetRefund: Get a refund.
 	GetRefund = Operation{"GET", "/refunds/{refund_id}", []int{200}, "id"}
+	// ListWebhookEndpoints: List webhook endpoints.
+	ListWebhookEndpoints = Operation{"GET", "/webhook-endpoints", []int{200}, "data"}
+	// CreateWebhookEndpoint: Create a webhook endpoint.
+	CreateWebhookEndpoint = Operation{"POST", "/webhook-endpoints", []int{201}, "id"}
+	// DeleteWebhookEndpoint: Delete a webhook endpoint.
+	DeleteWebhookEndpoint = Operation{"DELETE", "/webhook-endpoints/{endpoint_id}", []int{204}, ""}
+	// GetWebhookEndpoint: Get a webhook endpoint.
+	GetWebhookEndpoint = Operation{"GET", "/webhook-endpoints/{endpoint_id}", []int{200}, "id"}
+	// UpdateWebhookEndpoint: Change a webhook endpoint.
+	UpdateWebhookEndpoint = Operation{"PATCH", "/webhook-endpoints/{endpoint_id}", []int{200}, "id"}
+	// ListWebhookDeliveries: List the deliveries of a webhook endpoint.
+	ListWebhookDeliveries = Operation{"GET", "/webhook-endpoints/{endpoint_id}/deliveries", []int{200}, "data"}
+	// RetryWebhookDelivery: Send an event again.
+	RetryWebhookDelivery = Operation{"POST", "/webhook-endpoints/{endpoint_id}/deliveries/{delivery_id}/retry", []int{200}, "id"}
+	// RotateWebhookSecret: Replace the secret of a webhook endpoint.
+	RotateWebhookSecret = Operation{"POST", "/webhook-endpoints/{endpoint_id}/rotate-secret", []int{200}, "id"}
+	// TestWebhookEndpoint: Send a test event to a webhook endpoint.
+	TestWebhookEndpoint = Operation{"POST", "/webhook-endpoints/{endpoint_id}/test", []int{201}, "id"}
 )

@@ -31,6 +31,7 @@ import (
 	"example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/webhook"
 	"example.com/orders/kit/guard"
 )
 
@@ -44,8 +45,10 @@ type Config struct {
 	Payments  *payment.Service
 	Customers *customer.Service
 	Audit     *audit.Service
-	Keys      guard.LookupStore
-	Tokens    *token.Verifier
+	// WebhookEndpoints has the use cases about endpoints that receive events.
+	WebhookEndpoints *webhook.Service
+	Keys             guard.LookupStore
+	Tokens           *token.Verifier
 	// TokenRejected is called with the reason for each 401.
 	TokenRejected func(reason string)
 	// ClientCertificate reports whether a connection has a valid client certificate. It

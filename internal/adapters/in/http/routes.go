@@ -20,7 +20,7 @@ func roles(r ...core.Role) []core.Role { return r }
 // routes returns every operation that needs a token. Money, reservations and stock
 // adjustments are guarded.
 func (a *api) routes() []route {
-	return slices.Concat(a.orderRoutes(), a.customerRoutes(), a.productRoutes(), []route{
+	return slices.Concat(a.orderRoutes(), a.customerRoutes(), a.productRoutes(), a.webhookRoutes(), []route{
 		{"GET", "/idempotency-keys/{key}",
 			"getIdempotencyKey", repeatable, roles(customers, sellers, admins, systems),
 			handle(decodeKeyID, a.getIdempotencyKey)},
@@ -111,6 +111,38 @@ func (a *api) productRoutes() []route {
 		{"GET", "/products",
 			"listProducts", repeatable, roles(customers, sellers, admins, systems),
 			handle(decodePage, a.listProducts)},
+	}
+}
+
+func (a *api) webhookRoutes() []route {
+	return []route{
+		{"POST", "/webhook-endpoints",
+			"createWebhookEndpoint", unrepeatable, roles(sellers, admins),
+			query(decodeCreateEndpoint, a.WebhookEndpoints.CreateEndpoint, showNewEndpoint)},
+		{"GET", "/webhook-endpoints",
+			"listWebhookEndpoints", repeatable, roles(sellers, admins),
+			handle(decodePage, a.listEndpoints)},
+		{"GET", "/webhook-endpoints/{endpoint_id}",
+			"getWebhookEndpoint", repeatable, roles(sellers, admins),
+			query(decodeEndpointID, a.WebhookEndpoints.GetEndpoint, showEndpoint)},
+		{"PATCH", "/webhook-endpoints/{endpoint_id}",
+			"updateWebhookEndpoint", repeatable, roles(sellers, admins),
+			query(decodeUpdateEndpoint, a.WebhookEndpoints.UpdateEndpoint, showEndpoint)},
+		{"DELETE", "/webhook-endpoints/{endpoint_id}",
+			"deleteWebhookEndpoint", repeatable, roles(sellers, admins),
+			handle(decodeEndpointID, a.deleteEndpoint)},
+		{"POST", "/webhook-endpoints/{endpoint_id}/rotate-secret",
+			"rotateWebhookSecret", unrepeatable, roles(sellers, admins),
+			query(decodeEndpointID, a.WebhookEndpoints.RotateSecret, showSecret)},
+		{"POST", "/webhook-endpoints/{endpoint_id}/test",
+			"testWebhookEndpoint", unrepeatable, roles(sellers, admins),
+			query(decodeEndpointID, a.WebhookEndpoints.TestEndpoint, showNewDelivery)},
+		{"GET", "/webhook-endpoints/{endpoint_id}/deliveries",
+			"listWebhookDeliveries", repeatable, roles(sellers, admins),
+			list(decodeDeliveryFilter, a.WebhookEndpoints.ListDeliveries, showDeliveries)},
+		{"POST", "/webhook-endpoints/{endpoint_id}/deliveries/{delivery_id}/retry",
+			"retryWebhookDelivery", unrepeatable, roles(sellers, admins),
+			query(decodeRetryDelivery, a.WebhookEndpoints.RetryDelivery, showDelivery)},
 	}
 }
 

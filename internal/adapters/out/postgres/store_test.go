@@ -11,8 +11,10 @@ import (
 
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/adapters/out/postgres/group"
+	"example.com/orders/internal/core/webhook"
 	pgtest "example.com/orders/internal/test/pg"
 	storetest "example.com/orders/internal/test/store"
+	endpointstest "example.com/orders/internal/test/store/endpoints"
 	testwait "example.com/orders/internal/test/wait"
 	"example.com/orders/kit/guard"
 )
@@ -28,6 +30,14 @@ func TestStore(t *testing.T) {
 			Orders: d.Orders(), Payments: d.Payments(), Customers: d.Customers(),
 			Audit: d.Audit(), Keys: d.Keys(), Replica: open(t, d.url).Keys(), Events: d.events,
 		}
+	})
+}
+
+func TestEndpoints(t *testing.T) {
+	t.Parallel()
+	endpointstest.Run(t, func(t *testing.T) webhook.Store {
+		t.Helper()
+		return newDatabase(t).Webhooks()
 	})
 }
 

@@ -1,10 +1,12 @@
 package postgres
 
 import (
+	"example.com/orders/internal/adapters/out/postgres/endpoints"
 	"example.com/orders/internal/core/audit"
 	"example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/webhook"
 )
 
 // Orders returns the store for order use cases.
@@ -15,6 +17,9 @@ func (db *DB) Payments() payment.Store { return store[payment.Tx]{db, (*session)
 
 // Customers returns the store for customer use cases.
 func (db *DB) Customers() customer.Store { return store[customer.Tx]{db, (*session).customers} }
+
+// Webhooks returns the store for webhook use cases.
+func (db *DB) Webhooks() webhook.Store { return store[webhook.Tx]{db, (*session).webhooks} }
 
 // Audit returns the store for audit log use cases.
 func (db *DB) Audit() audit.Store { return store[audit.Tx]{db, (*session).audit} }
@@ -36,6 +41,13 @@ func (t *session) payments() payment.Tx {
 
 func (t *session) customers() customer.Tx {
 	return customer.Tx{Now: t.now, Profiles: profiles{t}, AuditLog: auditLog{t}}
+}
+
+func (t *session) webhooks() webhook.Tx {
+	return webhook.Tx{
+		Now: t.now, Owners: endpoints.Owners{Session: t}, Endpoints: endpoints.Endpoints{Session: t},
+		Deliveries: endpoints.Deliveries{Session: t}, Outbox: outboxWriter{t}, AuditLog: auditLog{t},
+	}
 }
 
 func (t *session) audit() audit.Tx {

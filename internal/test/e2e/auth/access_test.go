@@ -127,7 +127,8 @@ func readTraces(t testing.TB, s *e2e.Service) traces {
 	return traces{
 		auditEntries: s.Count(t, "SELECT count(*) FROM audit_log"),
 		changes: s.Count(t, `SELECT (SELECT count(*) FROM outbox) + (SELECT count(*) FROM idempotency_record) +
-			(SELECT count(*) FROM product WHERE updated_at > created_at) + (SELECT count(*) FROM customer_profile)`),
+			(SELECT count(*) FROM product WHERE updated_at > created_at) + (SELECT count(*) FROM customer_profile) +
+			(SELECT count(*) FROM webhook_endpoint WHERE updated_at > created_at) + (SELECT count(*) FROM webhook_delivery)`),
 	}
 }
 

@@ -32,7 +32,7 @@ var sorts = map[string]func(n int) string{
 	"webhook secret":       text("whsec_%s"),
 	"broker password":      text("nats_%s"),
 	"card token":           text("pm_%s"),
-	"telephone number":     func(n int) string { return fmt.Sprintf("+%s%04d", phoneMark, n) },
+	"telephone number":     func(n int) string { return fmt.Sprintf("+%s%05d", phoneMark, n) },
 	cardNumber:             func(n int) string { return withCheckDigit(fmt.Sprintf("%s%08d", cardMark, n)) },
 	"card number in parts": func(n int) string { return inParts(withCheckDigit(fmt.Sprintf("%s%08d", cardMark, n))) },
 }
@@ -83,7 +83,7 @@ func (n *nest) get(number int) canary {
 
 var (
 	// plain finds canaries as they were planted. A card number may have been joined.
-	plain = regexp.MustCompile(`(?i)` + textMark + `(\d{5})|` + phoneMark + `(\d{4})|4111[. -]?990(\d[. -]?\d{4}[. -]?\d{3})\d`)
+	plain = regexp.MustCompile(`(?i)` + textMark + `(\d{5})|` + phoneMark + `(\d{5})|4111[. -]?990(\d[. -]?\d{4}[. -]?\d{3})\d`)
 	// encoded finds marks that somebody has encoded.
 	encoded = regexp.MustCompile(strings.Join(encodings(), "|"))
 )
@@ -182,7 +182,7 @@ var belongs = map[string][]string{
 	// Texts that the caller wrote, and the stored response that repeats them.
 	"reference":    {"orders.reference", "ledger_entry.reference", "refund.reference", "stock_adjustment.reference", "idempotency_record.body"},
 	"reason":       {"orders.cancel_reason", "refund.reason", "stock_adjustment.reason", "idempotency_record.body"},
-	"description":  {"ledger_entry.description", "idempotency_record.body"},
+	"description":  {"ledger_entry.description", "webhook_endpoint.description", "idempotency_record.body"},
 	"name":         {"product.name"},
 	"X-Request-Id": {"idempotency_record.body"},
 

@@ -62,6 +62,8 @@ func refusedCalls(t testing.TB, s *e2e.Service) map[string]e2e.Call {
 	s.MustSend(t, credit)
 	s.MustSend(t, s.PutProductCall(t, "euro", e2e.Shop, e2e.Money{Amount: "5.00", Currency: "EUR"}, 10))
 	s.MustSend(t, s.PutProductCall(t, "rival", e2e.Rival, e2e.Roubles("5.00"), 10))
+	endpoint := e2e.Call{Method: "POST", Path: "/webhook-endpoints", Token: s.SellerToken(t), Body: routes.EndpointBody}
+	s.MustSend(t, endpoint)
 	return map[string]e2e.Call{
 		"400 malformed_request":        create.WithBody(`{"items": [`),
 		"400 idempotency_key_required": create.WithKey(""),
@@ -75,6 +77,7 @@ func refusedCalls(t testing.TB, s *e2e.Service) map[string]e2e.Call {
 		"409 idempotency_key_reused":   first.WithBody(`{"items": [{"sku": "tea", "quantity": 2}]}`),
 		"409 reservation_expired":      s.ConfirmCall(t, e2e.Alice, expired.ID),
 		"409 payment_disputed":         s.OrderCommand(customer, disputed.ID, "payment/refund", `{"full": true}`),
+		"409 webhook_endpoint_exists":  endpoint,
 		"412 precondition_failed":      s.PutPriceCall(t, "tea", e2e.Shop, e2e.Roubles("100.00")).WithHeader("If-Match", `"999"`),
 		"413 body_too_large":           create.WithBody(create.Body + strings.Repeat(" ", 64<<10)),
 		"415 unsupported_media_type":   create.WithHeader("Content-Type", "text/plain"),
@@ -148,7 +151,9 @@ func TestOutcomeUnknown_IsRetryableOnlyWithoutHarm(t *testing.T) {
 	paid := s.MustCreatePaidOrder(t, e2e.Alice, "tea", 1)
 	update := putProfileCall(s.CustomerToken(t), "Alice")
 	s.MustSend(t, update) // so that there is a profile to delete
-	for _, table := range []string{"orders", "product", "customer_profile"} {
+	endpoint := routes.Prepare(t, s, "updateWebhookEndpoint")
+	change := endpoint.Call.WithToken(s.Token(t, endpoint.Seller, "seller"))
+	for _, table := range []string{"orders", "product", "customer_profile", "webhook_endpoint"} {
 		endAtCommit(t, s, table)
 	}
 	for _, c := range []struct {
@@ -159,6 +164,8 @@ func TestOutcomeUnknown_IsRetryableOnlyWithoutHarm(t *testing.T) {
 		{s.PutProductCall(t, "coffee", e2e.Shop, e2e.Roubles("5.00"), 1), false},
 		{update, true},
 		{deleteProfileCall(s.CustomerToken(t)), true},
+		{e2e.Call{Method: "POST", Path: "/webhook-endpoints", Token: s.SellerToken(t), Body: routes.EndpointBody}, false},
+		{change, true},
 	} {
 		r := s.WantProblem(t, http.StatusServiceUnavailable, "outcome_unknown", c.Call)
 		if got := r.Header.Get("Retry-After") != ""; got != c.retryable {

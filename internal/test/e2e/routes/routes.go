@@ -25,7 +25,7 @@ type Route struct {
 type refusals = map[string]func(t testing.TB, s *e2e.Service) Refusal
 
 // All is the table with all routes. Those with refusals, and variants, are guarded.
-var All = joined(orderRoutes, paymentRoutes, balanceRoutes, productRoutes, otherRoutes)
+var All = joined(orderRoutes, paymentRoutes, balanceRoutes, productRoutes, webhookRoutes, otherRoutes)
 
 func joined(parts ...map[string]Route) map[string]Route {
 	table := map[string]Route{}

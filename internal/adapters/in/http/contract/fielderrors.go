@@ -66,6 +66,7 @@ var patternTexts = map[string]string{
 	`^[!-~]{1,255}$`:                        "must be 1–255 printable ASCII characters without spaces",
 	`^[^\x00-\x1f\x7f]*$`:                   "must be a single line without control characters",
 	`^pm_[A-Za-z0-9_]{1,255}$`:              "must be the ID of a Stripe payment method, such as pm_card_visa",
+	`^(\*|[a-z_]+\.(\*|[a-z_]+))$`:          "must be the type of an event, such as order.paid, or a family, such as order.*, or *",
 	`^\+[1-9][0-9]{6,14}$`:                  "must be a telephone number with its country code, such as +79161234567",
 	`^[A-Za-z0-9.!#$%&'*+/=?^_{|}~-]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})+$`: "must be an e-mail address, such as anna@example.com",
 }

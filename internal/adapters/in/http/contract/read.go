@@ -180,6 +180,7 @@ func (r *reader) require(s *shape, names []string) {
 			r.refuse("is required", name)
 		}
 	}
+	r.bounded(s.MinProperties, nil, len(names), "member")
 	r.requireOne(s.alternatives, names)
 }
 

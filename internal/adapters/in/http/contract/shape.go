@@ -19,6 +19,7 @@ type shape struct {
 	Type                 string // object, array, string, integer or boolean
 	Properties           map[string]*shape
 	Required             []string
+	MinProperties        *int  `yaml:"minProperties"`
 	AdditionalProperties *bool `yaml:"additionalProperties"`
 	Items                *shape
 	MinItems             *int `yaml:"minItems"`

@@ -93,6 +93,7 @@ var kinds = map[wire.ProblemCode]kind{
 	wire.ProblemCodeReservationExpired:       {http.StatusConflict, "Reservation expired", 0, newKeyIfStored},
 	wire.ProblemCodeRefundExceedsPayment:     {http.StatusConflict, "Refund exceeds the refundable amount", 0, newKeyIfStored},
 	wire.ProblemCodePaymentDisputed:          {http.StatusConflict, "Payment disputed", 0, newKeyIfStored},
+	wire.ProblemCodeWebhookEndpointExists:    {http.StatusConflict, "Webhook endpoint exists", 0, noKey},
 	wire.ProblemCodePreconditionFailed:       {http.StatusPreconditionFailed, "Precondition failed", 0, noKey},
 	wire.ProblemCodePreconditionRequired:     {http.StatusPreconditionRequired, "Precondition required", 0, noKey},
 	wire.ProblemCodeValidationFailed:         {http.StatusUnprocessableEntity, "Validation failed", 0, newKeyIfStored},

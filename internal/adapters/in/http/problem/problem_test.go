@@ -146,7 +146,8 @@ func nextKeyIn(t *testing.T, document []byte) string {
 // stored says new.
 var nextKeys = map[wire.ProblemCode]string{
 	"method_not_allowed": "null", "precondition_failed": "null", "precondition_required": "null",
-	"idempotency_key_reused": "look_up", "idempotency_key_spent": "new",
+	"webhook_endpoint_exists": "null",
+	"idempotency_key_reused":  "look_up", "idempotency_key_spent": "new",
 }
 
 func TestProblem_SaysWhichKeyComesNext(t *testing.T) {

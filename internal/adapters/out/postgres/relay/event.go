@@ -57,7 +57,7 @@ type (
 	webhookEvent struct {
 		EndpointID int64  `json:"endpoint_id"`
 		SellerID   string `json:"seller_id,omitempty"`
-		Reason     string `json:"reason"`
+		Reason     string `json:"reason,omitempty"`
 	}
 	balanceEvent struct {
 		CustomerID   string `json:"customer_id"`
@@ -68,6 +68,9 @@ type (
 		Currency     string `json:"currency"`
 	}
 )
+
+// SourceOf returns the source of the events that an incarnation of the database writes.
+func SourceOf(incarnation string) string { return sourcePrefix + incarnation }
 
 func factsOf(d *cards.Dispute) *disputeFacts {
 	if d == nil {

@@ -55,6 +55,7 @@ func TestEvents_KeepTheirPublishedShapes(t *testing.T) {
 			webhook.EventData{EndpointID: 8, Reason: webhook.DisabledFailing},
 			`{"endpoint_id":8,"reason":"failed for five days"}`,
 		},
+		{webhook.EventData{EndpointID: 7}, `{"endpoint_id":7}`},
 	} {
 		if got, err := relay.EncodeData(c.data); err != nil || string(got) != c.want {
 			t.Errorf("%T: %s, err = %v; want %s", c.data, got, err, c.want)
