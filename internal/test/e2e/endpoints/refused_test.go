@@ -88,3 +88,22 @@ func TestEndpoints_ChangedTogetherKeepDifferentURLs(t *testing.T) {
 		t.Errorf("verdicts %q, want %q", verdicts, want)
 	}
 }
+
+// An owner's endpoints are counted after the requests before have ended, on every replica.
+func TestEndpoint_IsCreatedAfterThoseThatAreBeingCreated(t *testing.T) {
+	t.Parallel()
+	s := e2e.Start(t)
+	shop := seller{s, s.SellerToken(t)}
+	before := s.LockRows(t, "SELECT pg_advisory_xact_lock(hashtext('webhook_endpoint'), hashtext($1))", e2e.Shop)
+	verdict := make(chan string, 1)
+	go func() {
+		verdict <- s.Send(t, shop.call("POST", "", `{"url": "`+hookURL+`", "event_types": ["*"]}`)).Verdict()
+	}()
+	e2e.Eventually(t, "the request waits", func() bool { return s.Blocked(t) > 0 || len(verdict) > 0 })
+	s.Exec(t, `INSERT INTO webhook_endpoint (owner, seller_id, url, event_types, description, ordered, secret, created_at, updated_at)
+		VALUES ($1, $1, $2, '{*}', '', false, '', now(), now())`, e2e.Shop, hookURL)
+	before.Release()
+	if got := e2e.Receive(t, verdict, "the request is answered"); got != "409 webhook_endpoint_exists" {
+		t.Errorf("the request: %s, want 409 webhook_endpoint_exists", got)
+	}
+}
