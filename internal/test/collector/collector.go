@@ -11,12 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	service "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	common "go.opentelemetry.io/proto/otlp/common/v1"
-	wire "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/encoding/prototext"
-	"google.golang.org/protobuf/proto"
 )
 
 // Collector keeps the spans that it receives.
@@ -54,45 +48,47 @@ func New(t testing.TB) *Collector {
 
 func (c *Collector) take(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	var export service.ExportTraceServiceRequest
-	if err != nil || proto.Unmarshal(body, &export) != nil {
+	export, ok := parse(body)
+	if err != nil || !ok {
 		http.Error(w, "no spans", http.StatusBadRequest)
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.text.WriteString(prototext.Format(&export))
-	for _, of := range export.ResourceSpans {
-		for _, in := range of.ScopeSpans {
-			for _, span := range in.Spans {
-				c.spans = append(c.spans, spanOf(span, valuesOf(of.Resource.Attributes)))
+	c.text.Write(body) // texts are themselves in protocol buffers
+	for _, of := range export.messages(exportResourceSpans) {
+		resource := valuesOf(of.message(resourceSpansResource).messages(resourceAttributes))
+		for _, in := range of.messages(resourceSpansScopeSpans) {
+			for _, span := range in.messages(scopeSpansSpans) {
+				c.spans = append(c.spans, spanOf(span, resource))
 			}
 		}
 	}
 }
 
-func spanOf(span *wire.Span, resource map[string]string) Span {
-	links := make([]string, len(span.Links))
-	for i, link := range span.Links {
-		links[i] = fmt.Sprintf("%x", link.SpanId)
+var kinds = []string{"unspecified", "internal", "server", "client", "producer", "consumer"}
+
+func spanOf(span message, resource map[string]string) Span {
+	links := []string{}
+	for _, link := range span.messages(spanLinks) {
+		links = append(links, fmt.Sprintf("%x", link.text(linkSpanID)))
 	}
 	return Span{
-		Name: span.Name, TraceID: fmt.Sprintf("%x", span.TraceId), ID: fmt.Sprintf("%x", span.SpanId), Parent: fmt.Sprintf("%x", span.ParentSpanId),
-		Kind:   strings.ToLower(strings.TrimPrefix(span.Kind.String(), "SPAN_KIND_")),
-		Failed: span.Status.GetCode() == wire.Status_STATUS_CODE_ERROR, Attributes: valuesOf(span.Attributes), Resource: resource, Links: links,
+		Name: span.text(spanName), TraceID: fmt.Sprintf("%x", span.text(spanTraceID)), ID: fmt.Sprintf("%x", span.text(spanID)),
+		Parent: fmt.Sprintf("%x", span.text(spanParentID)), Kind: kinds[span.number(spanKind)],
+		Failed:     span.message(spanStatus).number(statusCode) == statusError,
+		Attributes: valuesOf(span.messages(spanAttributes)), Resource: resource, Links: links,
 	}
 }
 
-func valuesOf(attributes []*common.KeyValue) map[string]string {
+// valuesOf returns strings and integers as text, and other values as their bytes.
+func valuesOf(attributes []message) map[string]string {
 	values := map[string]string{}
 	for _, a := range attributes {
-		switch v := a.Value.Value.(type) {
-		case *common.AnyValue_StringValue:
-			values[a.Key] = v.StringValue
-		case *common.AnyValue_IntValue:
-			values[a.Key] = fmt.Sprint(v.IntValue)
-		default:
-			values[a.Key] = a.Value.String()
+		value := a.message(keyValueValue)
+		values[a.text(keyValueKey)] = value.text(anyString)
+		if integers := value[anyInt]; len(integers) > 0 {
+			values[a.text(keyValueKey)] = fmt.Sprint(integers[0].number)
 		}
 	}
 	return values
