@@ -27,6 +27,7 @@ CREATE TABLE webhook_endpoint (
 -- the primary key, also when they are planned for an empty table.
 CREATE INDEX webhook_endpoint_newest ON webhook_endpoint (created_at DESC, id DESC) WHERE owner >= '';
 CREATE INDEX webhook_endpoint_of_seller ON webhook_endpoint (seller_id, created_at DESC, id DESC) WHERE seller_id >= '';
+CREATE INDEX webhook_endpoint_disabled ON webhook_endpoint (disabled_at) WHERE disabled_at IS NOT NULL;
 CREATE INDEX webhook_endpoint_of_all ON webhook_endpoint (created_at) WHERE seller_id IS NULL;
 
 -- One event for one endpoint. The body is what is signed and sent at each attempt.

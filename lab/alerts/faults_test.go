@@ -51,6 +51,7 @@ var faults = []fault{
 	{"somebody locks a table", []string{"OrdersPoolExhausted"}, lockTable, false},
 	{"the card provider fails", []string{"OrdersProviderFailing", "OrdersSettlementLate"}, failProvider, true},
 	{"the issuer is silent", []string{"OrdersSigningKeysOld"}, silenceIssuer, false},
+	{"deliveries are not written", []string{"OrdersDeliveriesLag"}, stopDeliveries, false},
 	{"the broker is down", []string{"OrdersBrokerDisconnected", "OrdersOutboxLag"}, stopBroker, false},
 	{"the database is read-only", []string{"OrdersDatabaseReadOnly", "OrdersNotReady", "OrdersReplicaMissing"}, forbidWrites, false},
 	{"the database is down", []string{"OrdersDatabaseDown", "OrdersNotReady", "OrdersReplicaMissing"}, stopDatabase, false},
@@ -254,6 +255,19 @@ func (s *system) refreshKeys(t testing.TB) {
 				rest(ctx, 500)
 			}
 		})
+	}
+}
+
+func stopDeliveries(t testing.TB, s *system) (repair func()) {
+	t.Helper()
+	s.Exec(t, `INSERT INTO webhook_endpoint (owner, url, event_types, description, ordered, secret, created_at, updated_at)
+		VALUES ('root', 'https://127.0.0.1:1', '{*}', '', false, 'whsec_', now() - interval '1 hour', now())`)
+	allow := s.plant(t, `TRIGGER BEFORE INSERT ON webhook_delivery`, raise)
+	s.MustCreateOrder(t, e2e.Alice, "tea", 1)
+	s.Exec(t, `UPDATE outbox SET created_at = now() - interval '20 minutes' WHERE dispatched_at IS NULL`)
+	return func() {
+		allow()
+		s.Exec(t, `DELETE FROM webhook_endpoint`)
 	}
 }
 

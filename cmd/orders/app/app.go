@@ -36,13 +36,15 @@ import (
 type App struct {
 	db        *postgres.DB
 	jobDB     *postgres.DB // jobs and webhooks never wait for commands
-	readyDB   *postgres.DB // readiness waits for neither
+	webhookDB *postgres.DB // deliveries wait for neither, and delay neither
+	readyDB   *postgres.DB // readiness waits for none of them
 	tokens    *token.Verifier
 	certs     *certificates
 	limits    *limits.Limits
 	handler   http.Handler
 	broker    *broker
 	jobs      *jobs.Runner
+	endpoints endpoints
 	metrics   *metrics.Metrics
 	traces    *observe.Traces // nil if tracing is off
 	readiness *readiness
@@ -85,13 +87,17 @@ func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 	}
 	a.limits = a.newLimits(cfg)
 	gateway, events := newGateway(cfg, a.metrics)
-	onRequest, inBackground := newUseCases(a.db, gateway, cfg), newUseCases(a.jobDB, gateway, cfg)
+	sender := webhooks.New(webhooks.Config{
+		AllowPrivate: cfg.PrivateWebhooks(), Now: time.Now, Sent: a.metrics.WebhookAttempted,
+	})
+	onRequest, inBackground := newUseCases(a.db, gateway, sender, cfg), newUseCases(a.jobDB, gateway, sender, cfg)
 	if a.handler, err = httpapi.New(a.httpConfig(onRequest, events, inBackground.payments, cfg, log)); err != nil {
 		return err
 	}
 	if a.broker, err = a.connectBroker(inBackground, cfg); err != nil {
 		return err
 	}
+	a.connectEndpoints(sender)
 	a.measure()
 	a.jobs, err = jobs.New(a.jobsConfig(inBackground, gateway, cfg, log))
 	return err
@@ -106,7 +112,7 @@ type useCases struct {
 	webhooks  *webhook.Service
 }
 
-func newUseCases(db *postgres.DB, gateway cards.Gateway, cfg config.Config) useCases {
+func newUseCases(db *postgres.DB, gateway cards.Gateway, sender *webhooks.Sender, cfg config.Config) useCases {
 	return useCases{
 		orders: &order.Service{
 			Store: db.Orders(), ReservationTTL: cfg.ReservationTTL,
@@ -118,7 +124,7 @@ func newUseCases(db *postgres.DB, gateway cards.Gateway, cfg config.Config) useC
 		webhooks: &webhook.Service{
 			Store:      db.Webhooks(),
 			EventTypes: slices.Concat(order.EventTypes, payment.EventTypes, webhook.EventTypes),
-			CheckURL:   webhooks.New(cfg.PrivateWebhooks(), time.Now).Check,
+			CheckURL:   sender.Check,
 		},
 	}
 }
@@ -198,7 +204,7 @@ func (a *App) Close() {
 		a.limits.Close()
 	}
 	a.broker.close()
-	for _, db := range []*postgres.DB{a.db, a.jobDB, a.readyDB} {
+	for _, db := range []*postgres.DB{a.db, a.jobDB, a.webhookDB, a.readyDB} {
 		if db != nil {
 			db.Close()
 		}

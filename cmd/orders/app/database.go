@@ -51,7 +51,10 @@ func (a *App) openDatabases(ctx context.Context, cfg config.Config) (err error) 
 	if err != nil {
 		return err
 	}
-	a.jobDB, err = open(jobConns)
+	if a.jobDB, err = open(jobConns); err != nil {
+		return err
+	}
+	a.webhookDB, err = open(webhookConns)
 	return err
 }
 

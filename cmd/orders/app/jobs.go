@@ -21,11 +21,15 @@ import (
 // reconcileEvery is the pause between two complete reconciliations.
 const reconcileEvery = time.Hour
 
-// jobConns is the pool size for jobs, webhooks and the relay.
+// jobConns is the pool size for jobs, provider events and the relay.
 const jobConns = 4
 
 // keepPublished is how long published events stay in the outbox for investigations.
 const keepPublished = 24 * time.Hour
+
+// keepDeliveries is how long deliveries stay for inspection and repetition: as long as the
+// broker keeps their events.
+const keepDeliveries = 7 * 24 * time.Hour
 
 func (a *App) jobsConfig(run useCases, gateway cards.Gateway, cfg config.Config, log zerolog.Logger) jobs.Config {
 	db := a.jobDB
@@ -44,6 +48,9 @@ func (a *App) jobsConfig(run useCases, gateway cards.Gateway, cfg config.Config,
 		CleanProcessedMessages:     jobs.BatchJob{Run: db.DeleteOldMessages, Removes: true},
 		CleanOutbox: jobs.BatchJob{Removes: true, Run: func(ctx context.Context, limit int) (int, error) {
 			return db.Outbox().DeletePublished(ctx, keepPublished, limit)
+		}},
+		CleanWebhookDeliveries: jobs.BatchJob{Removes: true, Run: func(ctx context.Context, limit int) (int, error) {
+			return db.Deliveries().DeleteOld(ctx, keepDeliveries, limit)
 		}},
 		Reconcile: jobs.BatchJob{Run: reconciliation.Step},
 	}

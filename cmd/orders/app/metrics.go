@@ -17,6 +17,7 @@ func (a *App) measure() {
 	a.metrics.Ready(func() bool { return a.ready(context.Background()) == nil })
 	a.metrics.Pool("requests", readPool(a.db.Pool(), a.db.Places.Unanswered))
 	a.metrics.Pool("jobs", readPool(a.jobDB.Pool(), a.jobDB.Places.Unanswered))
+	a.metrics.Pool("webhooks", readPool(a.webhookDB.Pool(), a.webhookDB.Places.Unanswered))
 	a.metrics.Pool("readiness", readPool(a.readyDB.Pool(), a.readyDB.Places.Unanswered))
 	for _, kind := range jobs.Kinds {
 		a.metrics.Job(kind)
@@ -44,6 +45,10 @@ func (a *App) readMetrics(ctx context.Context) (metrics.Database, error) {
 	if err != nil {
 		return metrics.Database{}, err
 	}
+	deliveries, disabled, due, err := a.jobDB.Deliveries().Backlog(ctx)
+	if err != nil {
+		return metrics.Database{}, err
+	}
 	expired, err := a.jobDB.Keys().Expired(ctx)
 	if err != nil {
 		return metrics.Database{}, err
@@ -66,6 +71,7 @@ func (a *App) readMetrics(ctx context.Context) (metrics.Database, error) {
 	}
 	return metrics.Database{
 		Writable: !state.ReadOnly, OutboxEvents: events, OutboxOldest: oldest, ExpiredRecords: expired,
+		Deliveries: deliveries, DisabledEndpoints: disabled, DeliveriesOldest: due,
 		Jobs: queued, Tables: tables,
 		Mismatches: mismatches, ReconciliationAge: age, AnswerDue: answerDue,
 	}, nil

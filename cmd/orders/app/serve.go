@@ -105,7 +105,7 @@ func (a *App) Run(ctx context.Context, ln Listeners, drainDelay time.Duration) e
 	return errors.Join(err, a.drain(stopping, public), admin.Close())
 }
 
-// work starts the jobs, then the relay and the consumer. endStart cancels a pending
+// work starts the jobs, then the relays, the consumer and the courier. endStart cancels a pending
 // start, so that jobs can be stopped; endEvents stops the rest. Both wait.
 func (a *App) work(ctx context.Context, failed chan<- error) (endStart, endEvents func()) {
 	starting, stopStarting := context.WithCancel(ctx)
@@ -117,19 +117,22 @@ func (a *App) work(ctx context.Context, failed chan<- error) (endStart, endEvent
 			failed <- err
 		} else if starting.Err() == nil {
 			wait = a.broker.start(background)
+			a.endpoints.start(background)
 		}
 	}()
 	endStart = func() { stopStarting(); <-started }
 	return endStart, func() { endStart(); stop(); wait() }
 }
 
-// drain waits for accepted requests and running jobs, and cuts them off when ctx ends.
-// It logs both.
+// drain waits for accepted requests, running jobs and attempts of webhooks, and cuts them
+// off when ctx ends. It logs the first two.
 func (a *App) drain(ctx context.Context, public *http.Server) error {
 	start, requests, running := time.Now(), a.inFlight.Load(), a.jobs.Running()
+	waitForAttempts := a.endpoints.stop(ctx)
 	shutdownErr := public.Shutdown(ctx)
 	requestsCut := a.inFlight.Load()
 	jobsCut, jobsErr := a.jobs.Stop(ctx)
+	waitForAttempts()
 	level := zerolog.InfoLevel
 	if requestsCut > 0 || jobsCut > 0 {
 		level = zerolog.WarnLevel

@@ -17,6 +17,7 @@ type background struct {
 	published     prometheus.Counter
 	publishFailed prometheus.Counter
 	consumed      *prometheus.CounterVec
+	attempts      *prometheus.CounterVec
 
 	refreshFailed prometheus.Counter
 }
@@ -42,11 +43,15 @@ func newBackground(create promauto.Factory) background {
 		consumed: create.NewCounterVec(prometheus.CounterOpts{
 			Name: "orders_events_consumed_total", Help: "Deliveries of incoming messages: processed, duplicate, dead_letter (moved to ORDERS_DLQ), or failed and redelivered.",
 		}, []string{"outcome"}),
+		attempts: create.NewCounterVec(prometheus.CounterOpts{
+			Name: "orders_webhook_attempts_total", Help: "Attempts to send an event to a webhook endpoint: delivered, or failed by timeout, refused_address, connection, tls, redirect or status.",
+		}, []string{"outcome"}),
 		refreshFailed: create.NewCounter(prometheus.CounterOpts{
 			Name: "orders_jwks_refresh_failures_total", Help: "Failed attempts to fetch the issuer's keys.",
 		}),
 	}
 	present(b.consumed, "processed", "duplicate", "dead_letter", "failed")
+	present(b.attempts, "delivered", "timeout", "refused_address", "connection", "tls", "redirect", "status")
 	return b
 }
 
@@ -80,6 +85,9 @@ func (b *background) PublishFailed() { b.publishFailed.Inc() }
 
 // MessageEnded counts a message delivery.
 func (b *background) MessageEnded(outcome string) { b.consumed.WithLabelValues(outcome).Inc() }
+
+// WebhookAttempted counts an attempt by outcome.
+func (b *background) WebhookAttempted(outcome string) { b.attempts.WithLabelValues(outcome).Inc() }
 
 // RefreshFailed counts a failed fetch of the issuer keys.
 func (b *background) RefreshFailed() { b.refreshFailed.Inc() }

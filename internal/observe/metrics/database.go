@@ -26,6 +26,10 @@ type Database struct {
 	// one's age.
 	OutboxEvents int64
 	OutboxOldest time.Duration
+	// Deliveries is the number of pending webhook deliveries, DeliveriesOldest the age of
+	// the oldest that is due, and DisabledEndpoints the number of disabled endpoints.
+	Deliveries, DisabledEndpoints int64
+	DeliveriesOldest              time.Duration
 	// ExpiredRecords counts expired idempotency records.
 	ExpiredRecords int64
 	// Jobs are the unfinished jobs.
@@ -67,7 +71,11 @@ var (
 	outboxEvents = prometheus.NewDesc("orders_outbox_events", "Unpublished events, at most 10000.", nil, nil)
 	outboxOldest = prometheus.NewDesc("orders_outbox_oldest_seconds",
 		"Age of the oldest unpublished event, 0 if there is none.", nil, nil)
-	expiredRecords = prometheus.NewDesc("orders_idempotency_expired_records",
+	deliveries       = prometheus.NewDesc("orders_webhook_deliveries_pending", "Webhook deliveries that wait for an attempt, at most 10000.", nil, nil)
+	deliveriesOldest = prometheus.NewDesc("orders_webhook_oldest_seconds",
+		"Age of the oldest event that should have been sent to a webhook endpoint: endpoints that fail or are disabled do not count. 0 if there is none.", nil, nil)
+	endpointsDisabled = prometheus.NewDesc("orders_webhook_endpoints_disabled", "Disabled webhook endpoints, at most 10000.", nil, nil)
+	expiredRecords    = prometheus.NewDesc("orders_idempotency_expired_records",
 		"Expired idempotency records, at most 10000.", nil, nil)
 	jobs = prometheus.NewDesc("orders_jobs",
 		"Jobs in each state but completed, at most 10000 each.", []string{"kind", "state"}, nil)
@@ -103,6 +111,9 @@ func (c *databaseCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- databaseWritable
 	ch <- outboxEvents
 	ch <- outboxOldest
+	ch <- deliveries
+	ch <- deliveriesOldest
+	ch <- endpointsDisabled
 	ch <- expiredRecords
 	ch <- jobs
 	ch <- jobOldest
@@ -124,6 +135,9 @@ func (c *databaseCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- gauge(databaseWritable, number(found.Writable))
 	ch <- gauge(outboxEvents, float64(found.OutboxEvents))
 	ch <- gauge(outboxOldest, found.OutboxOldest.Seconds())
+	ch <- gauge(deliveries, float64(found.Deliveries))
+	ch <- gauge(deliveriesOldest, found.DeliveriesOldest.Seconds())
+	ch <- gauge(endpointsDisabled, float64(found.DisabledEndpoints))
 	ch <- gauge(expiredRecords, float64(found.ExpiredRecords))
 	ch <- gauge(mismatches, float64(found.Mismatches))
 	if found.AnswerDue != nil {

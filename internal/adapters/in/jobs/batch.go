@@ -53,6 +53,7 @@ type (
 	cleanIdempotencyRecords    struct{}
 	cleanOutbox                struct{}
 	cleanProcessedMessages     struct{}
+	cleanWebhookDeliveries     struct{}
 	reconcile                  struct{}
 )
 
@@ -61,6 +62,7 @@ func (restoreIntents) Kind() string             { return "restore_intents" }
 func (cleanIdempotencyRecords) Kind() string    { return "clean_idempotency_records" }
 func (cleanOutbox) Kind() string                { return "clean_outbox" }
 func (cleanProcessedMessages) Kind() string     { return "clean_processed_messages" }
+func (cleanWebhookDeliveries) Kind() string     { return "clean_webhook_deliveries" }
 func (reconcile) Kind() string                  { return "reconcile" }
 
 // Kinds lists all job kinds.
@@ -70,6 +72,7 @@ var Kinds = []string{
 	cleanIdempotencyRecords{}.Kind(),
 	cleanOutbox{}.Kind(),
 	cleanProcessedMessages{}.Kind(),
+	cleanWebhookDeliveries{}.Kind(),
 	reconcile{}.Kind(),
 	settlePayment{}.Kind(),
 	settleRefund{}.Kind(),

@@ -58,7 +58,7 @@ const (
 	settleQueue = "payments"
 
 	// maintenanceWorkers is one per kind in the default queue.
-	maintenanceWorkers = 4
+	maintenanceWorkers = 5
 	settleWorkers      = 8
 )
 
@@ -95,6 +95,9 @@ type Config struct {
 	// CleanProcessedMessages deletes the ids of messages too old to be redelivered,
 	// every hour. A concurrent run skips locked rows.
 	CleanProcessedMessages BatchJob
+	// CleanWebhookDeliveries deletes the deliveries of old events, every hour. A concurrent
+	// run skips locked rows.
+	CleanWebhookDeliveries BatchJob
 
 	// Reconcile compares our rows with each other and with the card provider, in steps,
 	// every minute; most runs find no pass due. A concurrent run saves no step twice,
@@ -183,6 +186,7 @@ func newSchedule(cfg Config, stopping <-chan struct{}) *schedule {
 	addBatchJob(s, cleanIdempotencyRecords{}, cfg.CleanIdempotencyRecords, gentle(time.Minute))
 	addBatchJob(s, cleanOutbox{}, cfg.CleanOutbox, gentle(10*time.Minute))
 	addBatchJob(s, cleanProcessedMessages{}, cfg.CleanProcessedMessages, gentle(time.Hour))
+	addBatchJob(s, cleanWebhookDeliveries{}, cfg.CleanWebhookDeliveries, gentle(time.Hour))
 	addBatchJob(s, reconcile{}, cfg.Reconcile, gentle(time.Minute))
 	addSettle(s, cfg)
 	return s

@@ -314,7 +314,8 @@ func TestSchedule_ReleasesReservationsWhileOtherJobsRun(t *testing.T) {
 	runner, err := jobs.New(jobs.Config{
 		Pool: newPool(t), Schema: migrations.RiverSchema, Log: zerolog.New(zerolog.NewTestWriter(t)),
 		ReleaseExpiredReservations: jobs.BatchJob{Run: release.handle, Every: often},
-		CleanIdempotencyRecords:    hang, CleanOutbox: hang, CleanProcessedMessages: hang, Reconcile: hang,
+		CleanIdempotencyRecords:    hang, CleanOutbox: hang, CleanProcessedMessages: hang, CleanWebhookDeliveries: hang,
+		Reconcile: hang,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -324,5 +325,5 @@ func TestSchedule_ReleasesReservationsWhileOtherJobsRun(t *testing.T) {
 	testwait.Until(t, "other jobs hang", func() bool { return running.Load() >= 2 })
 	before := release.calls.Load()
 	testwait.Until(t, "reservations are released", func() bool { return release.calls.Load() >= before+3 })
-	testwait.Until(t, "all other jobs run", func() bool { return running.Load() == 4 })
+	testwait.Until(t, "all other jobs run", func() bool { return running.Load() == 5 })
 }

@@ -3,6 +3,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -35,17 +36,27 @@ const (
 	idleTimeout    = 30 * time.Second
 )
 
+// Config holds the settings of a sender.
+type Config struct {
+	// AllowPrivate admits http and private networks as well.
+	AllowPrivate bool
+	Now          func() time.Time
+	// Sent receives the outcome of each attempt, "delivered" or the failure.
+	Sent func(outcome string)
+}
+
 // Sender implements [webhook.Sender].
 type Sender struct {
+	Config
+
 	targets targets
 	client  *http.Client
 	timeout time.Duration
-	now     func() time.Time
 }
 
-// New returns a sender. allowPrivate admits http and private networks as well.
-func New(allowPrivate bool, now func() time.Time) *Sender {
-	s := &Sender{targets: newTargets(allowPrivate), timeout: exchangeTimeout, now: now}
+// New returns a sender.
+func New(cfg Config) *Sender {
+	s := &Sender{Config: cfg, targets: newTargets(cfg.AllowPrivate), timeout: exchangeTimeout}
 	s.client = &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
@@ -66,6 +77,14 @@ func (s *Sender) Check(target string) error { return s.targets.check(target) }
 
 // Send implements [webhook.Sender].
 func (s *Sender) Send(ctx context.Context, a webhook.Attempt) webhook.Outcome {
+	outcome := s.exchange(ctx, a)
+	if s.Sent != nil {
+		s.Sent(cmp.Or(string(outcome.Failure), "delivered"))
+	}
+	return outcome
+}
+
+func (s *Sender) exchange(ctx context.Context, a webhook.Attempt) webhook.Outcome {
 	if s.Check(a.URL) != nil { // the configuration may have changed since the URL was stored
 		return webhook.Outcome{Failure: webhook.FailedAddress}
 	}
@@ -101,7 +120,7 @@ func (s *Sender) request(ctx context.Context, a webhook.Attempt) (*http.Request,
 	if err != nil {
 		return nil, err
 	}
-	now := s.now()
+	now := s.Now()
 	var signatures []string
 	for _, secret := range a.Secrets {
 		key, err := standardwebhooks.NewWebhook(secret)
@@ -128,7 +147,7 @@ func (s *Sender) wait(after string) time.Duration {
 		return time.Duration(seconds) * time.Second
 	}
 	if at, err := http.ParseTime(after); err == nil {
-		return max(0, at.Sub(s.now()))
+		return max(0, at.Sub(s.Now()))
 	}
 	return 0
 }

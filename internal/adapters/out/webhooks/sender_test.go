@@ -50,7 +50,7 @@ func receive(t *testing.T, address string, handle http.HandlerFunc, configure ..
 
 // senderTo returns a sender that reaches a receiver.
 func senderTo(receiver *httptest.Server) *webhooks.Sender {
-	sender := webhooks.New(true, time.Now)
+	sender := webhooks.New(webhooks.Config{AllowPrivate: true, Now: time.Now})
 	sender.Trust(receiver.Certificate())
 	return sender
 }
@@ -110,7 +110,7 @@ func TestSend_ReportsWhatTheReceiverAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			receiver := receive(t, "127.0.0.1:0", answerWith(t, c.answer))
-			sender := webhooks.New(true, func() time.Time { return now })
+			sender := webhooks.New(webhooks.Config{AllowPrivate: true, Now: func() time.Time { return now }})
 			sender.Trust(receiver.Certificate())
 			if got := sender.Send(t.Context(), attempt(receiver.URL)); got != c.want {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
@@ -201,7 +201,7 @@ func TestSend_NamesWhyThereIsNoConnection(t *testing.T) {
 		closed.URL:                 webhook.FailedConnection,
 		"https://nowhere.invalid/": webhook.FailedConnection,
 	} {
-		sender := webhooks.New(true, time.Now)
+		sender := webhooks.New(webhooks.Config{AllowPrivate: true, Now: time.Now})
 		sender.ResolveWith(nameServer(t, func(string, int) []string { return nil }))
 		if got := sender.Send(t.Context(), attempt(target)); got != (webhook.Outcome{Failure: want}) {
 			t.Errorf("%s ended with %+v, want %s", target, got, want)

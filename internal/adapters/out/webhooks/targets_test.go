@@ -83,7 +83,7 @@ var answers = map[string][]string{
 func TestSend_ConnectsToNoNetworkOfOurs(t *testing.T) {
 	t.Parallel()
 	port, connections := listenOnLoopback(t)
-	sender := webhooks.New(false, time.Now)
+	sender := webhooks.New(webhooks.Config{Now: time.Now})
 	sender.ResolveWith(nameServer(t, func(name string, _ int) []string { return answers[name] }))
 	for kind, targets := range attacks {
 		for _, target := range targets {
@@ -113,7 +113,7 @@ func TestSend_ChecksTheAddressOfEachConnection(t *testing.T) {
 			receiver := receive(t, "127.0.0.2:"+port, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Connection", "close")
 			})
-			sender := webhooks.New(false, time.Now)
+			sender := webhooks.New(webhooks.Config{Now: time.Now})
 			sender.Trust(receiver.Certificate())
 			sender.TakeForPublic("127.0.0.2")
 			sender.ResolveWith(nameServer(t, func(_ string, call int) []string {
@@ -138,7 +138,7 @@ func TestSend_ReachesPrivateNetworksIfAllowed(t *testing.T) {
 	t.Parallel()
 	receiver := httptest.NewServer(http.NotFoundHandler())
 	defer receiver.Close()
-	sender := webhooks.New(true, time.Now)
+	sender := webhooks.New(webhooks.Config{AllowPrivate: true, Now: time.Now})
 	if got := sender.Send(t.Context(), attempt(receiver.URL)); got.Status != http.StatusNotFound {
 		t.Errorf("the attempt ended with %+v", got)
 	}
@@ -158,7 +158,7 @@ func TestSend_ReachesPrivateNetworksIfAllowed(t *testing.T) {
 
 func TestCheck_AcceptsPublicURLs(t *testing.T) {
 	t.Parallel()
-	sender := webhooks.New(false, time.Now)
+	sender := webhooks.New(webhooks.Config{Now: time.Now})
 	for _, target := range []string{
 		"https://example.com", "https://hooks.example.com:8443/a/b?c=d", "HTTPS://Example.COM/", "https://example.com./",
 		"https://93.184.215.14/", "https://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/", "https://xn--e1afmkfd.xn--p1ai/",

@@ -134,6 +134,7 @@ var moves = []move{
 		"orders_reconciliation_age_seconds":             grows,
 		`orders_pool_connections_max{pool="requests"}`:  is(5),
 		`orders_pool_connections_max{pool="jobs"}`:      is(4),
+		`orders_pool_connections_max{pool="webhooks"}`:  is(4),
 		`orders_pool_connections_max{pool="readiness"}`: is(8),
 	}},
 	{"a command", credit, map[string]change{
@@ -219,6 +220,15 @@ var moves = []move{
 	}},
 	{"a message that cannot be read", sendMessage, map[string]change{
 		`orders_events_consumed_total{outcome="dead_letter"}`: grows,
+	}},
+	{"a webhook endpoint at an address that is refused", addEndpoint, map[string]change{
+		"orders_webhook_deliveries_pending":                        is(1),
+		`orders_webhook_attempts_total{outcome="refused_address"}`: grows,
+		"orders_webhook_oldest_seconds":                            is(0),
+	}},
+	{"deliveries that are not written", lockEndpoint, map[string]change{"orders_webhook_oldest_seconds": grows}},
+	{"a webhook endpoint that is disabled", disableEndpoint, map[string]change{
+		"orders_webhook_endpoints_disabled": is(1),
 	}},
 	{"a broker that is down", stopBroker, map[string]change{
 		"orders_broker_connected":            is(0),
@@ -390,6 +400,25 @@ func sendMessage(t testing.TB, f *fixture) {
 	if _, err := natstest.JetStream(t, f.broker).Publish(t.Context(), events.Subject, []byte("no JSON")); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func addEndpoint(t testing.TB, f *fixture) {
+	t.Helper()
+	f.Exec(t, `INSERT INTO webhook_endpoint (owner, url, event_types, description, ordered, secret, created_at, updated_at)
+		VALUES ('root', 'https://127.0.0.1:1', '{*}', '', false, 'whsec_', now(), now())`)
+	f.Credit(t, "ann", "1.00")
+}
+
+// lockEndpoint keeps the relay from writing deliveries.
+func lockEndpoint(t testing.TB, f *fixture) {
+	t.Helper()
+	f.undo = f.LockRows(t, "SELECT FROM webhook_endpoint FOR UPDATE").Release
+	f.Credit(t, "ann", "1.00")
+}
+
+func disableEndpoint(t testing.TB, f *fixture) {
+	t.Helper()
+	f.Exec(t, `UPDATE webhook_endpoint SET disabled_at = now(), disabled_reason = 'test'`)
 }
 
 // stopBroker leaves one event unpublished.

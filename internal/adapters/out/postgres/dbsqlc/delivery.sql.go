@@ -99,6 +99,45 @@ func (q *Queries) DeleteOldDeliveries(ctx context.Context, arg DeleteOldDeliveri
 	return result.RowsAffected(), nil
 }
 
+const deliveryBacklog = `-- name: DeliveryBacklog :one
+WITH RECURSIVE waiting AS (
+    (SELECT endpoint_id FROM webhook_delivery WHERE status = 'pending' ORDER BY endpoint_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT d.endpoint_id FROM webhook_delivery d WHERE d.status = 'pending' AND d.endpoint_id > w.endpoint_id
+            ORDER BY d.endpoint_id LIMIT 1)
+    FROM waiting w WHERE w.endpoint_id IS NOT NULL
+)
+SELECT (SELECT count(*) FROM (SELECT FROM webhook_delivery d WHERE d.status = 'pending' ORDER BY d.endpoint_id LIMIT $1) d) AS pending,
+       (SELECT count(*) FROM (SELECT FROM webhook_endpoint e WHERE e.disabled_at IS NOT NULL ORDER BY e.disabled_at LIMIT $1) e) AS disabled,
+       GREATEST(0, EXTRACT(EPOCH FROM clock_timestamp() - LEAST(
+           (SELECT o.created_at FROM outbox o WHERE o.dispatched_at IS NULL AND EXISTS (SELECT FROM webhook_endpoint)
+            ORDER BY o.id LIMIT 1),
+           (SELECT min(first.due) FROM waiting w, LATERAL (
+                SELECT d.next_attempt_at AS due FROM webhook_delivery d
+                WHERE d.endpoint_id = w.endpoint_id AND d.status = 'pending'
+                  AND (SELECT e.disabled_at IS NULL AND e.failing_since IS NULL FROM webhook_endpoint e WHERE e.id = w.endpoint_id)
+                  AND ((SELECT NOT e.ordered FROM webhook_endpoint e WHERE e.id = w.endpoint_id)
+                       OR d.position = (SELECT b.position FROM webhook_delivery b
+                                        WHERE b.endpoint_id = d.endpoint_id AND b.aggregate = d.aggregate AND b.status = 'pending'
+                                        ORDER BY b.position LIMIT 1))
+                ORDER BY d.next_attempt_at LIMIT 1) first))))::float8 AS oldest_seconds
+`
+
+type DeliveryBacklogRow struct {
+	Pending       int64
+	Disabled      int64
+	OldestSeconds float64
+}
+
+// Counts @max_rows at most. The oldest one is that which this service could have sent: an event
+// without deliveries, or a delivery that is due, at an endpoint that answers.
+func (q *Queries) DeliveryBacklog(ctx context.Context, maxRows int32) (DeliveryBacklogRow, error) {
+	row := q.db.QueryRow(ctx, deliveryBacklog, maxRows)
+	var i DeliveryBacklogRow
+	err := row.Scan(&i.Pending, &i.Disabled, &i.OldestSeconds)
+	return i, err
+}
+
 const dueEndpoints = `-- name: DueEndpoints :many
 WITH RECURSIVE waiting AS (
     (SELECT endpoint_id FROM webhook_delivery WHERE status = 'pending' ORDER BY endpoint_id LIMIT 1)

@@ -84,3 +84,28 @@ DELETE FROM webhook_delivery WHERE ctid = ANY(ARRAY(
     LIMIT @max_deliveries
     FOR UPDATE SKIP LOCKED
 ));
+
+-- name: DeliveryBacklog :one
+-- Counts @max_rows at most. The oldest one is that which this service could have sent: an event
+-- without deliveries, or a delivery that is due, at an endpoint that answers.
+WITH RECURSIVE waiting AS (
+    (SELECT endpoint_id FROM webhook_delivery WHERE status = 'pending' ORDER BY endpoint_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT d.endpoint_id FROM webhook_delivery d WHERE d.status = 'pending' AND d.endpoint_id > w.endpoint_id
+            ORDER BY d.endpoint_id LIMIT 1)
+    FROM waiting w WHERE w.endpoint_id IS NOT NULL
+)
+SELECT (SELECT count(*) FROM (SELECT FROM webhook_delivery d WHERE d.status = 'pending' ORDER BY d.endpoint_id LIMIT @max_rows) d) AS pending,
+       (SELECT count(*) FROM (SELECT FROM webhook_endpoint e WHERE e.disabled_at IS NOT NULL ORDER BY e.disabled_at LIMIT @max_rows) e) AS disabled,
+       GREATEST(0, EXTRACT(EPOCH FROM clock_timestamp() - LEAST(
+           (SELECT o.created_at FROM outbox o WHERE o.dispatched_at IS NULL AND EXISTS (SELECT FROM webhook_endpoint)
+            ORDER BY o.id LIMIT 1),
+           (SELECT min(first.due) FROM waiting w, LATERAL (
+                SELECT d.next_attempt_at AS due FROM webhook_delivery d
+                WHERE d.endpoint_id = w.endpoint_id AND d.status = 'pending'
+                  AND (SELECT e.disabled_at IS NULL AND e.failing_since IS NULL FROM webhook_endpoint e WHERE e.id = w.endpoint_id)
+                  AND ((SELECT NOT e.ordered FROM webhook_endpoint e WHERE e.id = w.endpoint_id)
+                       OR d.position = (SELECT b.position FROM webhook_delivery b
+                                        WHERE b.endpoint_id = d.endpoint_id AND b.aggregate = d.aggregate AND b.status = 'pending'
+                                        ORDER BY b.position LIMIT 1))
+                ORDER BY d.next_attempt_at LIMIT 1) first))))::float8 AS oldest_seconds;

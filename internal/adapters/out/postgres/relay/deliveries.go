@@ -99,6 +99,17 @@ func (d *Deliveries) Claim(ctx context.Context, endpointID int64, limit int, los
 	return attempts, nil
 }
 
+// Backlog returns the numbers of pending deliveries and of disabled endpoints, each at most
+// maxBacklog, and for how long the oldest event has been waiting for this service: it was
+// not the receiver that failed.
+func (d *Deliveries) Backlog(ctx context.Context) (pending, disabled int64, oldest time.Duration, err error) {
+	row, err := dbsqlc.New(d.db.Pool()).DeliveryBacklog(ctx, maxBacklog)
+	if err != nil {
+		return 0, 0, 0, pgtx.Failed("measure the webhook backlog", err)
+	}
+	return row.Pending, row.Disabled, time.Duration(row.OldestSeconds * float64(time.Second)), nil
+}
+
 // DeleteOld deletes up to limit deliveries whose events are older than age, and returns
 // their number.
 func (d *Deliveries) DeleteOld(ctx context.Context, age time.Duration, limit int) (int, error) {
