@@ -47,7 +47,7 @@ func operateDeadLetters(ctx context.Context, args, environ []string, out io.Writ
 		return err
 	}
 	l := letters{stream, db}
-	return operate(ctx, backlog{"DeadLetter", l.list, l.show, l.change}, args, out)
+	return operate(ctx, backlog{noun: "DeadLetter", list: l.list, show: l.show, change: l.change, verbs: retryOrDiscard}, args, out)
 }
 
 type letters struct {

@@ -24,6 +24,7 @@ reserves or adjusts stock, takes effect exactly once (AUTH-19).
   orders migrate up|down|version     change or print the schema version
   orders jobs                        list, show, retry or discard background jobs
   orders dead-letters                the same for messages that could not be processed
+  orders webhooks                    list, show, retry or disable webhook endpoints
   orders reconcile                   verify now that money and stock agree with their rows
   orders config                      print the settings in force, without secrets
   orders health                      ask the running service whether it is ready
@@ -71,6 +72,7 @@ var commands = []command{
 	{name: "migrate", usage: migrateUsage, takesArguments: true, run: migrate},
 	{name: "jobs", usage: jobsUsage, takesArguments: true, run: operateJobs},
 	{name: "dead-letters", usage: deadLettersUsage, takesArguments: true, run: operateDeadLetters},
+	{name: "webhooks", usage: webhooksUsage, takesArguments: true, run: operateWebhooks},
 	{name: "reconcile", usage: reconcileUsage, run: reconcileNow},
 	{name: "config", usage: configUsage, run: printConfig},
 	{name: "health", usage: healthUsage, run: checkHealth},

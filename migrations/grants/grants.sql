@@ -107,13 +107,17 @@ DO $$ BEGIN
 END $$;
 
 -- Exactly the privileges that the operators' commands need. They reach neither personal data
--- nor stored responses, and change only jobs.
+-- nor stored responses nor secrets, and change jobs and webhooks.
 DO $$ BEGIN
 	IF to_regrole('orders_operator') IS NULL THEN
 		RETURN;
 	END IF;
 	GRANT SELECT ON balance, dispute, ledger_entry, order_item, orders, payment, product, refund TO orders_operator;
 	GRANT SELECT, UPDATE (finalized_at, max_attempts, scheduled_at, state) ON river.river_job TO orders_operator;
+	GRANT SELECT (id, owner, seller_id, url, failing_since, disabled_at, disabled_reason, created_at),
+		UPDATE (disabled_at, disabled_reason, updated_at) ON webhook_endpoint TO orders_operator;
+	GRANT SELECT (id, endpoint_id, event_id, event_type, status, attempts, next_attempt_at, response_status, error, event_at),
+		UPDATE (status, attempts, next_attempt_at, finished_at) ON webhook_delivery TO orders_operator;
 	GRANT INSERT ON audit_log TO orders_operator;
 END $$;
 

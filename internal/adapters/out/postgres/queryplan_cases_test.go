@@ -353,10 +353,15 @@ var planCases = map[string][]planCase{
 		{rows: 0, buffers: 90}},
 	"SELECT ARRAY[key, value] FROM river.river_job j, json_each_text(json_strip_nulls(to_json(j))) WHERE id = $1 AND key <> 'errors'": {
 		{args: "15000", rows: 20, buffers: 300}}, // operators plan theirs anew
-	"UPDATE river.river_job j SET state = 'available', scheduled_at = now(), finalized_at = NULL,": {{args: "15000", rows: 1, buffers: 200}},
-	"UPDATE river.river_job SET state = 'cancelled', finalized_at = now()":                         {{args: "15000", rows: 1, buffers: 200}},
-	"INSERT INTO audit_log (actor, at, action, resource, metadata)":                                {{args: "'ann', 'RetryJob', 'job/1'", buffers: 40}},
-	"SELECT version, dirty, current_setting('transaction_read_only')::boolean":                     {{rows: 1, buffers: 3, scanned: 1}},
+	"UPDATE river.river_job j SET state = 'available', scheduled_at = now(), finalized_at = NULL,":  {{args: "15000", rows: 1, buffers: 200}},
+	"UPDATE river.river_job SET state = 'cancelled', finalized_at = now()":                          {{args: "15000", rows: 1, buffers: 200}},
+	"SELECT ARRAY[e.id::text, COALESCE(e.seller_id, '*'), split_part(e.url, '?', 1),":               {{rows: 60_000, buffers: 90_000}}, // operators look at all
+	"SELECT ARRAY[d.id::text, d.event_id::text, d.event_type, d.status, 'attempts ' || d.attempts,": {{args: "1", rows: 210, buffers: 300}, {args: "3", rows: 2, buffers: 20}},
+	"UPDATE webhook_delivery SET status = 'pending', attempts = 0, next_attempt_at = now(), finished_at = NULL": {
+		{args: "3, '{failed,delivered}', '-infinity'", rows: 1, buffers: 60}, {args: "1, '{failed}', '-infinity'", rows: 10_000, buffers: 900}},
+	"UPDATE webhook_endpoint SET disabled_at = now(), disabled_reason = 'disabled by an operator', updated_at = now()": {{args: "3", rows: 1, buffers: 60}},
+	"INSERT INTO audit_log (actor, at, action, resource, metadata)":                                                    {{args: "'ann', 'RetryJob', 'job/1'", buffers: 40}},
+	"SELECT version, dirty, current_setting('transaction_read_only')::boolean":                                         {{rows: 1, buffers: 3, scanned: 1}},
 }
 
 // allLocks is more than the locks that the tests of the cluster hold at any time: PostgreSQL

@@ -61,13 +61,7 @@ func (s Store) ShowJob(ctx context.Context, id int64) ([][]string, error) {
 
 // ChangeJob lets a job "retry" at once or "discard"s it, and adds the audit entry.
 func (s Store) ChangeJob(ctx context.Context, verb string, e core.AuditEntry, id int64) error {
-	return s.operate(ctx, e, func(ctx context.Context, t *pgtx.Tx) error {
-		done, err := t.Conn().Exec(ctx, changeJob[verb], id)
-		if err == nil && done.RowsAffected() == 0 {
-			return errors.New("there is no such job, or it runs, or has ended, or another does the same")
-		}
-		return pgtx.Unavailable(err)
-	})
+	return s.change(ctx, e, "there is no such job, or it runs, or has ended, or another does the same", changeJob[verb], id)
 }
 
 // AuditOperation adds the audit entry for an operator's change outside the database.
