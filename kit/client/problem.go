@@ -99,6 +99,7 @@ const (
 	UnpaidOrdersLimit        Code = "unpaid_orders_limit"
 	UnsupportedMediaType     Code = "unsupported_media_type"
 	ValidationFailed         Code = "validation_failed"
+	WebhookEndpointExists    Code = "webhook_endpoint_exists"
 )
 
 // Error returns the code.

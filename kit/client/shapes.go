@@ -32,6 +32,13 @@ type (
 	IdempotencyRecord = api.IdempotencyRecord
 	// AuditEntry is an administrator's action.
 	AuditEntry = api.AuditEntry
+	// WebhookEndpoint is a URL that receives events.
+	WebhookEndpoint = api.WebhookEndpoint
+	// WebhookEndpointWithSecret is a webhook endpoint with its new secret. Nothing else
+	// returns the secret.
+	WebhookEndpointWithSecret = api.WebhookEndpointWithSecret
+	// WebhookDelivery is one event for one webhook endpoint.
+	WebhookDelivery = api.WebhookDelivery
 )
 
 // Requests. An optional member with the zero value is left out.
@@ -54,6 +61,10 @@ type (
 	ProductUpdate = api.PutProductRequest
 	// ProfileUpdate replaces a customer's personal data.
 	ProfileUpdate = api.UpdateCustomerProfileRequest
+	// NewWebhookEndpoint is a webhook endpoint to create.
+	NewWebhookEndpoint = api.CreateWebhookEndpointRequest
+	// WebhookEndpointUpdate has the members of a webhook endpoint that change.
+	WebhookEndpointUpdate = api.UpdateWebhookEndpointRequest
 )
 
 // FullRefund is a refund of everything that is still refundable, with an optional reason

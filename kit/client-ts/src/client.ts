@@ -358,6 +358,126 @@ export class OrdersClient {
     );
   }
 
+  // --- webhooks ---
+
+  /**
+   * Creates a webhook endpoint. Keep the secret, which nothing else returns: it verifies the
+   * events. It takes no key, so an attempt without an answer is the last one.
+   */
+  createWebhookEndpoint(
+    body: models.CreateWebhookEndpointRequest,
+    options?: CallOptions,
+  ): Promise<Result<models.WebhookEndpointWithSecret>> {
+    return this.#transport.request('post', '/webhook-endpoints', { body }, options);
+  }
+
+  /** Lists webhook endpoints, newest first. */
+  listWebhookEndpoints(
+    query: Query<'listWebhookEndpoints'> = {},
+    options?: CallOptions,
+  ): Pages<models.WebhookEndpoint> {
+    return this.#pages((cursor) =>
+      this.#transport.request(
+        'get',
+        '/webhook-endpoints',
+        { query: { ...query, ...cursor } },
+        options,
+      ),
+    );
+  }
+
+  /** Gets a webhook endpoint. */
+  getWebhookEndpoint(
+    endpointId: number,
+    options?: CallOptions,
+  ): Promise<Result<models.WebhookEndpoint>> {
+    const input = { path: { endpoint_id: endpointId } };
+    return this.#transport.request('get', '/webhook-endpoints/{endpoint_id}', input, options);
+  }
+
+  /**
+   * Changes a webhook endpoint. It takes no key, so an attempt without an answer is the
+   * last one.
+   */
+  updateWebhookEndpoint(
+    endpointId: number,
+    body: models.UpdateWebhookEndpointRequest,
+    options?: CallOptions,
+  ): Promise<Result<models.WebhookEndpoint>> {
+    const input = { path: { endpoint_id: endpointId }, body };
+    return this.#transport.request('patch', '/webhook-endpoints/{endpoint_id}', input, options);
+  }
+
+  /**
+   * Deletes a webhook endpoint with its deliveries. It takes no key, so an attempt without
+   * an answer is the last one.
+   */
+  deleteWebhookEndpoint(endpointId: number, options?: CallOptions): Promise<Result<undefined>> {
+    const input = { path: { endpoint_id: endpointId } };
+    return this.#transport.request('delete', '/webhook-endpoints/{endpoint_id}', input, options);
+  }
+
+  /**
+   * Replaces the secret of a webhook endpoint. The previous one signs as well for 24 hours.
+   * It takes no key, so an attempt without an answer is the last one.
+   */
+  rotateWebhookSecret(
+    endpointId: number,
+    options?: CallOptions,
+  ): Promise<Result<models.WebhookEndpointWithSecret>> {
+    return this.#transport.request(
+      'post',
+      '/webhook-endpoints/{endpoint_id}/rotate-secret',
+      { path: { endpoint_id: endpointId } },
+      options,
+    );
+  }
+
+  /**
+   * Queues a test event for a webhook endpoint. It takes no key, so an attempt without an
+   * answer is the last one.
+   */
+  testWebhookEndpoint(
+    endpointId: number,
+    options?: CallOptions,
+  ): Promise<Result<models.WebhookDelivery>> {
+    const input = { path: { endpoint_id: endpointId } };
+    return this.#transport.request('post', '/webhook-endpoints/{endpoint_id}/test', input, options);
+  }
+
+  /** Lists the deliveries of a webhook endpoint, newest first. */
+  listWebhookDeliveries(
+    endpointId: number,
+    query: Query<'listWebhookDeliveries'> = {},
+    options?: CallOptions,
+  ): Pages<models.WebhookDelivery> {
+    return this.#pages((cursor) =>
+      this.#transport.request(
+        'get',
+        '/webhook-endpoints/{endpoint_id}/deliveries',
+        { path: { endpoint_id: endpointId }, query: { ...query, ...cursor } },
+        options,
+      ),
+    );
+  }
+
+  /**
+   * Queues a delivery again, under the same event ID. It takes no key, so an attempt without
+   * an answer is the last one.
+   */
+  retryWebhookDelivery(
+    endpointId: number,
+    deliveryId: number,
+    options?: CallOptions,
+  ): Promise<Result<models.WebhookDelivery>> {
+    return this.#transport.request(
+      'post',
+      '/webhook-endpoints/{endpoint_id}/deliveries/{delivery_id}/retry',
+      { path: { endpoint_id: endpointId, delivery_id: deliveryId } },
+      options,
+    );
+  }
+
   // --- the service ---
 
   /**

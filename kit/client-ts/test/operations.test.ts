@@ -71,6 +71,27 @@ const operations: Record<string, [call: (c: OrdersClient) => unknown, request: s
     (c) => c.adjustStock('o', 'tea', { change: -1 }),
     'POST /products/tea/stock {"change":-1}',
   ],
+  createWebhookEndpoint: [
+    (c) => c.createWebhookEndpoint({ url: 'https://a.example', event_types: ['*'] }),
+    'POST /webhook-endpoints {"url":"https://a.example","event_types":["*"]}',
+  ],
+  listWebhookEndpoints: [(c) => first(c.listWebhookEndpoints()), 'GET /webhook-endpoints'],
+  getWebhookEndpoint: [(c) => c.getWebhookEndpoint(7), 'GET /webhook-endpoints/7'],
+  updateWebhookEndpoint: [
+    (c) => c.updateWebhookEndpoint(7, { disabled: false }),
+    'PATCH /webhook-endpoints/7 {"disabled":false}',
+  ],
+  deleteWebhookEndpoint: [(c) => c.deleteWebhookEndpoint(7), 'DELETE /webhook-endpoints/7'],
+  rotateWebhookSecret: [(c) => c.rotateWebhookSecret(7), 'POST /webhook-endpoints/7/rotate-secret'],
+  testWebhookEndpoint: [(c) => c.testWebhookEndpoint(7), 'POST /webhook-endpoints/7/test'],
+  listWebhookDeliveries: [
+    (c) => first(c.listWebhookDeliveries(7, { status: 'failed' })),
+    'GET /webhook-endpoints/7/deliveries?status=failed',
+  ],
+  retryWebhookDelivery: [
+    (c) => c.retryWebhookDelivery(7, 9),
+    'POST /webhook-endpoints/7/deliveries/9/retry',
+  ],
   getIdempotencyKey: [(c) => c.getIdempotencyKey('k'), 'GET /idempotency-keys/k'],
   listAuditLog: [(c) => first(c.listAuditLog()), 'GET /admin/audit-log'],
   takeStripeWebhook: [
@@ -95,6 +116,9 @@ const statuses: Record<string, number> = {
   creditBalance: 201,
   adjustStock: 201,
   deleteCustomerProfile: 204,
+  createWebhookEndpoint: 201,
+  deleteWebhookEndpoint: 204,
+  testWebhookEndpoint: 201,
 };
 const types: Record<string, string> = { getOpenAPI: 'application/yaml', getDocs: 'text/html' };
 const body = {

@@ -760,16 +760,16 @@ type UpdateOrderStatusRequest struct {
 // UpdateWebhookEndpointRequest The members to change, at least one. An empty description removes it.
 type UpdateWebhookEndpointRequest struct {
 	// Description A single line of text.
-	Description Text `json:"description,omitempty,omitzero"`
+	Description *Text `json:"description,omitempty"`
 
 	// Disabled Whether deliveries wait.
-	Disabled bool `json:"disabled,omitempty,omitzero"`
+	Disabled *bool `json:"disabled,omitempty"`
 
 	// EventTypes The types of the events that the endpoint receives: `order.paid`, or `order.*` for a family, or `*`. Each must match at least one type.
 	EventTypes EventTypePatterns `json:"event_types,omitempty,omitzero"`
 
 	// Ordered Whether an event waits until the events before it about the same order, payment or product are delivered, or given up.
-	Ordered Ordered `json:"ordered,omitempty,omitzero"`
+	Ordered *Ordered `json:"ordered,omitempty"`
 
 	// URL An absolute https URL without credentials and fragment, which leads to a public address.
 	URL WebhookURL `json:"url,omitempty,omitzero"`
