@@ -291,7 +291,7 @@ func TestAudit_CarriesNoText(t *testing.T) {
 	f := newFixture()
 	o := paid(t, f)
 	for _, do := range []command{
-		putProduct("Анна"), updateProfile, orderFor(1)("ann", "Анна"), refund("1.00", "Анна"), cancel("Анна"),
+		putProduct("Анна"), updateProfile, orderFor(1)("ann", "Анна"), refund("1.00", "Анна"), cancel("Анна"), describeEndpoint("Анна"),
 	} {
 		mustRun(t, f, do, withAdmin(ann), o)
 	}

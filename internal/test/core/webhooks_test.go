@@ -96,6 +96,19 @@ func updateEndpoint(cmd webhook.UpdateEndpoint) command {
 	}
 }
 
+// describeEndpoint creates an endpoint, and gives it a description and a URL with a text.
+func describeEndpoint(text string) command {
+	return func(ctx context.Context, r request) (bool, error) {
+		cmd := webhook.CreateEndpoint{URL: hookURL + "?" + text, EventTypes: []string{"*"}, Description: text}
+		e, err := r.Webhooks.CreateEndpoint(ctx, r.actor, cmd)
+		if err != nil {
+			return false, err
+		}
+		update := webhook.UpdateEndpoint{ID: e.ID, URL: new(hookURL + "/2?" + text), Description: new(text + " 2")}
+		return unkeyed(r.Webhooks.UpdateEndpoint(ctx, r.actor, update))
+	}
+}
+
 func deleteEndpoint(ctx context.Context, r request) (bool, error) {
 	return false, r.Webhooks.DeleteEndpoint(ctx, r.actor, r.order.ID)
 }

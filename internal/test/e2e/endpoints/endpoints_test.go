@@ -10,8 +10,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
 
+	"example.com/orders/internal/config"
 	"example.com/orders/internal/test/e2e"
+	testlog "example.com/orders/internal/test/log"
 	pgtest "example.com/orders/internal/test/pg"
 )
 
@@ -151,7 +154,8 @@ func TestEndpoints_AreListedInPagesAndForTheirSellerOnly(t *testing.T) {
 
 func TestSecret_IsShownOnceAndNeverReadBack(t *testing.T) {
 	t.Parallel()
-	s := e2e.Start(t)
+	var log testlog.Buffer
+	s := e2e.NewEnv(t).StartReplicaWithLog(t, func(config.Config) zerolog.Logger { return zerolog.New(&log).Level(zerolog.TraceLevel) })
 	shop := seller{s, s.AdminToken(t)} // whose actions are audited
 	made := shop.create(t, hookURL)
 	rotated := e2e.Want[endpoint](t, s, http.StatusOK, shop.call("POST", made.path("/rotate-secret"), ""))
@@ -172,6 +176,9 @@ func TestSecret_IsShownOnceAndNeverReadBack(t *testing.T) {
 		AND previous_until BETWEEN now() + interval '23 hours' AND now() + interval '24 hours'`, rotated.Secret, made.Secret)
 	elsewhere := s.Count(t, `SELECT (SELECT count(*) FROM outbox o WHERE strpos(o::text, 'whsec_') > 0)
 		+ (SELECT count(*) FROM audit_log a WHERE strpos(a::text, 'whsec_') > 0) + (SELECT count(*) FROM webhook_delivery d WHERE strpos(d::text, 'whsec_') > 0)`)
+	if strings.Contains(log.String(), "whsec_") || !strings.Contains(log.String(), "rotate-secret") {
+		t.Errorf("the log has a secret, or not the rotation: %s", log.String())
+	}
 	if stored != 1 || elsewhere != 0 {
 		t.Errorf("%d endpoints have both secrets for a day, want 1; %d rows elsewhere have one", stored, elsewhere)
 	}
