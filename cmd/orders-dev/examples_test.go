@@ -82,7 +82,9 @@ var sensibleOrder = []string{
 	"createOrder", "listOrders", "getOrderById", "reserveInventory", "confirmPayment", "listPayments", "searchPayments", "getPayment",
 	"refundPayment", "getRefund", "updateOrderStatus", "cancelOrder",
 	"getBalance", "creditBalance", "chargeBalance", "listBalanceTransactions",
-	"updateCustomerProfile", "getCustomerProfile", "deleteCustomerProfile", "listAuditLog",
+	"updateCustomerProfile", "getCustomerProfile", "deleteCustomerProfile",
+	"createWebhookEndpoint", "listWebhookEndpoints", "getWebhookEndpoint", "updateWebhookEndpoint", "rotateWebhookSecret",
+	"testWebhookEndpoint", "listWebhookDeliveries", "retryWebhookDelivery", "deleteWebhookEndpoint", "listAuditLog",
 }
 
 // Whoever presses Execute in a sensible order after the first start sees each operation
