@@ -160,6 +160,11 @@ var forbiddenToOperators = []string{
 	"SELECT FROM idempotency_record",
 	"SELECT FROM audit_log",
 	"SELECT FROM outbox",
+	"SELECT secret FROM webhook_endpoint",
+	"SELECT previous_secret FROM webhook_endpoint",
+	"UPDATE webhook_endpoint SET url = 'https://example.com'",
+	"SELECT body FROM webhook_delivery",
+	"UPDATE webhook_delivery SET body = '{}'",
 	"SELECT nextval('orders_id_seq')",
 }
 

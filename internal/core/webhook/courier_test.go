@@ -184,6 +184,9 @@ func TestCourier_EndsItsAttemptsWhenItStops(t *testing.T) {
 	<-begun
 	ended := make(chan struct{})
 	go func() { stop(); close(ended) }()
+	testwait.Until(t, "the relay has stopped", func() bool {
+		return slices.Equal(f.read(t, "SELECT until::text FROM webhook_lease"), []string{"-infinity"})
+	})
 	close(release)
 	<-ended
 

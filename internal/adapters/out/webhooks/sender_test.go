@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -133,6 +134,22 @@ func answerWith(t *testing.T, text string) http.HandlerFunc {
 			_, _ = io.WriteString(conn, "HTTP/1.1 "+text) // the sender may have read enough
 		}
 		_ = conn.Close()
+	}
+}
+
+// The rest of the body never comes.
+func TestSend_ReadsTheStartOfABodyOnly(t *testing.T) {
+	t.Parallel()
+	receiver := receive(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(1<<30))
+		_, _ = io.WriteString(w, strings.Repeat("a", 100<<10))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done() // the sender has closed the connection
+	})
+	sender := senderTo(receiver)
+	sender.Within(testwait.Patience)
+	if got := sender.Send(t.Context(), attempt(receiver.URL)); got != (webhook.Outcome{Status: 200, Start: strings.Repeat("a", 500)}) {
+		t.Errorf("the attempt ended with %+v", got)
 	}
 }
 
