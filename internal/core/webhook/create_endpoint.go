@@ -34,7 +34,7 @@ func (s *Service) CreateEndpoint(ctx context.Context, actor core.Actor, cmd Crea
 	if _, err := endpointGrant(actor).Authorise(e.Owners()); err != nil {
 		return nil, err
 	}
-	if err := s.check(e); err != nil {
+	if err := s.check(&cmd.URL, cmd.EventTypes); err != nil {
 		return nil, err
 	}
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {

@@ -16,13 +16,16 @@ type Service struct {
 	CheckURL func(url string) error
 }
 
-// check refuses an endpoint that would never receive an event.
-func (s *Service) check(e *Endpoint) error {
+// check refuses a URL and patterns with which an endpoint would never receive an event. Nil
+// ones stay as they are.
+func (s *Service) check(url *string, patterns []string) error {
 	var fields []core.FieldFault
-	if err := s.CheckURL(e.URL); err != nil {
-		fields = append(fields, core.FieldFault{Pointer: "/url", Detail: err.Error()})
+	if url != nil {
+		if err := s.CheckURL(*url); err != nil {
+			fields = append(fields, core.FieldFault{Pointer: "/url", Detail: err.Error()})
+		}
 	}
-	for i, pattern := range e.EventTypes {
+	for i, pattern := range patterns {
 		if !s.publishes(pattern) {
 			fields = append(fields, core.FieldFault{
 				Pointer: "/event_types/" + strconv.Itoa(i), Detail: "matches no event type",

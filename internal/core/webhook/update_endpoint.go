@@ -13,7 +13,7 @@ import (
 type UpdateEndpoint struct {
 	ID          int64
 	URL         *string
-	EventTypes  *[]string
+	EventTypes  []string
 	Description *string
 	Ordered     *bool
 	Disabled    *bool
@@ -23,6 +23,9 @@ type UpdateEndpoint struct {
 // endpoint is disabled, all of them wait. Refusals: not_found, forbidden_resource,
 // validation_failed, webhook_endpoint_exists.
 func (s *Service) UpdateEndpoint(ctx context.Context, actor core.Actor, cmd UpdateEndpoint) (*Endpoint, error) {
+	if err := s.check(cmd.URL, cmd.EventTypes); err != nil {
+		return nil, err
+	}
 	var e *Endpoint
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
@@ -31,9 +34,6 @@ func (s *Service) UpdateEndpoint(ctx context.Context, actor core.Actor, cmd Upda
 		}
 		before := *e
 		e.apply(cmd, tx.Now)
-		if err := s.check(e); err != nil {
-			return err
-		}
 		if err := tx.refuseSecond(ctx, &before, e); err != nil {
 			return err
 		}
@@ -49,7 +49,9 @@ func (s *Service) UpdateEndpoint(ctx context.Context, actor core.Actor, cmd Upda
 // apply changes the members that the command names.
 func (e *Endpoint) apply(cmd UpdateEndpoint, now time.Time) {
 	set(&e.URL, cmd.URL)
-	set(&e.EventTypes, cmd.EventTypes)
+	if cmd.EventTypes != nil {
+		e.EventTypes = cmd.EventTypes
+	}
 	set(&e.Description, cmd.Description)
 	set(&e.Ordered, cmd.Ordered)
 	switch {

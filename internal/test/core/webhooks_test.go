@@ -244,6 +244,18 @@ func TestEndpoint_IsDisabledAndEnabled(t *testing.T) {
 	}
 }
 
+// What is stored may be refused by now: a setting has changed, or an event type is gone. Its
+// owner can still disable the endpoint.
+func TestUpdateEndpoint_ChecksOnlyWhatChanges(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	o := withEndpoint(t, f)
+	f.Webhooks.EventTypes, f.Webhooks.CheckURL = nil, func(string) error { return errors.New("must be another URL") }
+	mustRun(t, f, updateEndpoint(webhook.UpdateEndpoint{Disabled: new(true)}), shop, o)
+	wantCode(t, "a URL", run(updateEndpoint(webhook.UpdateEndpoint{URL: new(hookURL)}), shop)(t, f, o), core.CodeValidationFailed)
+	wantCode(t, "types", run(updateEndpoint(webhook.UpdateEndpoint{EventTypes: []string{"*"}}), shop)(t, f, o), core.CodeValidationFailed)
+}
+
 func TestRetryDelivery_BeginsAnew(t *testing.T) {
 	t.Parallel()
 	f := newFixture()

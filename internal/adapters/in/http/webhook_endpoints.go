@@ -29,7 +29,7 @@ func decodeUpdateEndpoint(r *request) (webhook.UpdateEndpoint, error) {
 	}
 	in, err := bodyOf[wire.UpdateWebhookEndpointRequest](r)
 	return webhook.UpdateEndpoint{
-		ID: id, URL: in.URL, EventTypes: in.EventTypes, Description: in.Description, Ordered: in.Ordered, Disabled: in.Disabled,
+		ID: id, URL: in.URL, EventTypes: valueOf(in.EventTypes), Description: in.Description, Ordered: in.Ordered, Disabled: in.Disabled,
 	}, err
 }
 
