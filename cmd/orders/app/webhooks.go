@@ -34,9 +34,9 @@ func (a *App) connectEndpoints(sender webhook.Sender) {
 }
 
 func (e *endpoints) start(ctx context.Context) {
-	sending, stopSending := context.WithCancel(ctx)
-	claiming, stopClaiming := context.WithCancel(sending)
-	e.stopSending, e.stopClaiming = stopSending, stopClaiming
+	var sending, claiming context.Context
+	sending, e.stopSending = context.WithCancel(ctx)
+	claiming, e.stopClaiming = context.WithCancel(sending)
 	e.running.Go(func() { e.relay.Run(claiming) })
 	e.running.Go(func() { e.courier.Run(claiming, sending) })
 }

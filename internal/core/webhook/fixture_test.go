@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -13,7 +14,6 @@ import (
 
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/webhook"
 	"example.com/orders/internal/outbox"
 	pgtest "example.com/orders/internal/test/pg"
@@ -78,16 +78,17 @@ func (f *fixture) addEndpoints(t *testing.T, names ...string) {
 }
 
 // addEvents adds events about each of several orders, in one transaction for each event.
+// Their endpoint_id counts the events of an order.
 func (f *fixture) addEvents(t *testing.T, orders, events int) {
 	t.Helper()
 	var writers sync.WaitGroup
 	for i := range orders {
 		writers.Go(func() {
 			for n := range events {
-				err := f.Orders().InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
+				err := f.Webhooks().InTx(t.Context(), func(ctx context.Context, tx webhook.Tx) error {
 					return tx.Outbox.Add(ctx, core.Event{
-						Type: order.EventCreated, Aggregate: order.Resource(int64(i)),
-						Data: order.EventData{OrderID: int64(i), SellerID: "shop", Version: n},
+						Type: "order.changed", Aggregate: fmt.Sprint("order/", i),
+						Data: webhook.EventData{EndpointID: int64(n), SellerID: "shop"},
 					})
 				})
 				if err != nil {
@@ -240,18 +241,19 @@ func (f *fixture) retryAtOnce(t *testing.T) func(*webhook.Courier) {
 // event may be there twice in a row.
 func wantOrder(t *testing.T, bodies []string) {
 	t.Helper()
-	last := map[string]int{}
+	last := map[string]float64{}
 	for _, body := range bodies {
 		var e struct {
 			Subject string
-			Data    struct{ Version int }
+			Data    map[string]any
 		}
 		if err := json.Unmarshal([]byte(body), &e); err != nil {
 			t.Fatal(err)
 		}
-		if e.Data.Version < last[e.Subject] {
-			t.Errorf("%s: event %d follows event %d", e.Subject, e.Data.Version, last[e.Subject])
+		number, ok := e.Data["endpoint_id"].(float64)
+		if !ok || number < last[e.Subject] {
+			t.Errorf("%s: event %v follows event %v", e.Subject, number, last[e.Subject])
 		}
-		last[e.Subject] = e.Data.Version
+		last[e.Subject] = number
 	}
 }

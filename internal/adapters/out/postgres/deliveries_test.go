@@ -1,9 +1,9 @@
 package postgres_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -170,15 +170,19 @@ func TestClaim_KeepsTheOrderOfAnAggregate(t *testing.T) {
 			}
 			var types []string
 			for _, a := range attempts {
-				types = append(types, a.Body[strings.Index(a.Body, "order.n"):][:8]+a.Body[strings.Index(a.Body, "order/"):][:7])
+				var e struct{ Subject, Type string }
+				if err := json.Unmarshal([]byte(a.Body), &e); err != nil {
+					t.Fatal(err)
+				}
+				types = append(types, e.Type+" "+e.Subject)
 			}
 			slices.Sort(types)
 			claimed = append(claimed, types)
 			d.execute(t, `UPDATE webhook_delivery SET status = 'failed', next_attempt_at = NULL, finished_at = now() WHERE attempts > 0`)
 		}
 		want := map[string][][]string{
-			"ordered": {{"order.n0order/1", "order.n0order/2"}, {"order.n1order/1", "order.n1order/2"}, {"order.n2order/1", "order.n2order/2"}, nil},
-			"any":     {{"order.n0order/1", "order.n0order/2", "order.n1order/1"}, {"order.n1order/2", "order.n2order/1", "order.n2order/2"}, nil, nil},
+			"ordered": {{"order.n0 order/1", "order.n0 order/2"}, {"order.n1 order/1", "order.n1 order/2"}, {"order.n2 order/1", "order.n2 order/2"}, nil},
+			"any":     {{"order.n0 order/1", "order.n0 order/2", "order.n1 order/1"}, {"order.n1 order/2", "order.n2 order/1", "order.n2 order/2"}, nil, nil},
 		}
 		if diff := cmp.Diff(want[name], claimed); diff != "" {
 			t.Errorf("%s: claimed (-want +got):\n%s", name, diff)

@@ -208,7 +208,7 @@ func TestSend_NamesWhyThereIsNoConnection(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(plain.Close)
 	old := receive(t, "127.0.0.1:0", func(http.ResponseWriter, *http.Request) {}, func(s *httptest.Server) {
-		s.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11} //nolint:gosec // it must be refused
+		s.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
 	})
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()

@@ -18,7 +18,9 @@ func TestWebhooks_SendWhatAFailoverKeeps(t *testing.T) {
 	receiver.Register(t, s, s.AdminToken(t), true)
 	s.Credit(t, e2e.Alice, "1.00")
 	delivered := func(n int) func() bool {
-		return func() bool { return s.Count(t, "SELECT count(*) FROM webhook_delivery WHERE status = 'delivered'") == n }
+		return func() bool {
+			return s.Count(t, "SELECT count(*) FROM webhook_delivery WHERE status = 'delivered'") == n
+		}
 	}
 	e2e.Eventually(t, "the first event is delivered", delivered(1))
 
