@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/orders/internal/test/e2e"
+	testwait "example.com/orders/internal/test/wait"
 )
 
 // types returns "subject type" of events.
@@ -93,5 +94,31 @@ func TestEvents_AllArriveThoughProcessesAreKilled(t *testing.T) {
 	}
 	if got := len(receiver.Events()); got != s.Count(t, `SELECT count(*) FROM webhook_delivery`) || got < orders {
 		t.Errorf("%d events have arrived, want all, and at least %d", got, orders)
+	}
+}
+
+func TestStop_LetsAnAttemptEnd(t *testing.T) {
+	t.Parallel()
+	s := e2e.StartShop(t, e2e.Stock{"tea": 1}, e2e.PrivateWebhooks)
+	receiver := e2e.StartReceiver(t)
+	receiver.Register(t, s, s.SellerToken(t), false)
+	begun, isBegun := e2e.NewSignal()
+	stopping, isStopping := e2e.NewSignal()
+	receiver.SetHook(func(e2e.Received, http.ResponseWriter) bool {
+		isBegun()
+		<-stopping
+		return true
+	})
+	p := s.StartProcess(t, e2e.BuildOrders(t), e2e.PrivateWebhooks)
+	s.MustCreateOrder(t, e2e.Alice, "tea", 1)
+	e2e.Receive(t, begun, "the attempt has begun")
+
+	ended := p.Terminate(t)
+	e2e.Eventually(t, "the process has closed its port", func() bool { return !p.IsOK("/health/live") })
+	isStopping()
+
+	p.WantEnd(t, ended, testwait.Patience)
+	if n := s.Count(t, "SELECT count(*) FROM webhook_delivery WHERE status = 'delivered' AND attempts = 1"); n != 1 {
+		t.Errorf("%d deliveries were recorded, want 1", n)
 	}
 }
