@@ -55,6 +55,7 @@ func (s *servers) start(ctx context.Context) (*app.App, error) {
 	}
 	log := app.NewLog(s.cfg, s.out)
 	app.SetDefaultLog(log)
+	s.startReceiver(ctx, log)
 	service, err := app.New(ctx, s.cfg, log)
 	if err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func (s *servers) start(ctx context.Context) (*app.App, error) {
 // printSession prints the addresses, and commands to paste.
 func (s *servers) printSession() error {
 	return printSession(s.out, places{
-		URL: s.serviceURL(), Database: s.postgres.URL(serviceDatabase), Broker: s.broker.URL(),
+		URL: s.serviceURL(), Database: s.postgres.URL(serviceDatabase), Broker: s.broker.URL(), Receiver: s.receiverURL(),
 		Admin: "http://" + s.listeners.Admin.Addr().String(), Requests: filepath.Join(s.dir, "session.http"),
 	}, s.issuer)
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -151,11 +153,27 @@ func TestDev_RunsTheServiceTwiceOnTheSameData(t *testing.T) {
 				t.Errorf("%s: status %d", path, status)
 			}
 		}
+		wantWebhook(t, d)
 		if got := state(t, d.press(t, "pay")); got.Payment != 1 || len(got.Ledger) != 2 {
 			t.Errorf("the first payment is %d, the ledger %v", got.Payment, got.Ledger)
 		}
 		d.stop(t)
 	}
+}
+
+// wantWebhook fails the test unless the seller has one endpoint, which receives a test event.
+func wantWebhook(t *testing.T, d *running) {
+	t.Helper()
+	header := http.Header{"Authorization": {"Bearer " + d.token(t, "seller")}}
+	var found struct{ Data []struct{ ID int64 } }
+	list := d.send(t, http.MethodGet, "/webhook-endpoints", header, "").body
+	if err := json.Unmarshal(list, &found); err != nil || len(found.Data) != 1 {
+		t.Fatalf("the endpoints are %s, %v", list, err)
+	}
+	d.send(t, http.MethodPost, fmt.Sprintf("/webhook-endpoints/%d/test", found.Data[0].ID), header, "")
+	testwait.Until(t, "the receiver logs the event", func() bool {
+		return regexp.MustCompile(`webhook received.*type=webhook_endpoint\.test`).MatchString(d.out.String())
+	})
 }
 
 // An earlier version connected as the owner of the database, and made no roles. A run that

@@ -1,6 +1,6 @@
 // Command orders-dev runs the order and payment service on a developer machine with
-// the servers that it needs: PostgreSQL, a broker, a token issuer and a double of the
-// card provider. It is not meant for production.
+// the servers around it: PostgreSQL, a broker, a token issuer, a double of the card
+// provider and a receiver of webhooks. It is not meant for production.
 package main
 
 import (
@@ -16,9 +16,9 @@ import (
 	"example.com/orders/internal/observe/version"
 )
 
-const help = `orders-dev runs the order and payment service together with the servers that it needs
-(PostgreSQL, a broker, a token issuer and a double of the card provider) and prints
-commands to try.
+const help = `orders-dev runs the order and payment service together with the servers around it
+(PostgreSQL, a broker, a token issuer, a double of the card provider and a receiver of
+webhooks) and prints commands to try.
 
   orders-dev [--dir DIR]                     start everything; Ctrl-C stops it
   orders-dev token --sub ID --role ROLE      print a token that the running service accepts

@@ -8,6 +8,7 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/webhook"
 )
 
 // The people and the product in the printed session and the contract examples.
@@ -17,7 +18,8 @@ const (
 	seedSKU      = "tea"
 )
 
-// seed creates the product and credits the customer with 5000 roubles, once.
+// seed creates the product and credits the customer with 5000 roubles, once, and renews
+// the webhook endpoint of the seller.
 func (s *servers) seed(ctx context.Context) error {
 	db, err := postgres.Open(ctx, postgres.Config{URL: s.cfg.DatabaseURL, MaxConns: 1}, postgres.Groups{})
 	if err != nil {
@@ -29,6 +31,12 @@ func (s *servers) seed(ctx context.Context) error {
 	}
 	if err := seedBalance(ctx, &payment.Service{Store: db.Payments()}); err != nil {
 		return fmt.Errorf("credit %s: %w", seedCustomer, err)
+	}
+	hooks := &webhook.Service{
+		Store: db.Webhooks(), EventTypes: order.EventTypes, CheckURL: func(string) error { return nil },
+	}
+	if err := s.seedEndpoint(ctx, hooks); err != nil {
+		return fmt.Errorf("create the webhook endpoint of %s: %w", seedSeller, err)
 	}
 	return nil
 }

@@ -31,8 +31,8 @@ const (
 // superuser.
 const serviceRole = "orders_app"
 
-// servers surround the service: PostgreSQL, a broker, a token issuer and a
-// fake card provider.
+// servers surround the service: PostgreSQL, a broker, a token issuer, a fake card
+// provider and a receiver of webhooks.
 type servers struct {
 	dir     string
 	environ []string
@@ -42,10 +42,13 @@ type servers struct {
 	listeners app.Listeners // the service's
 	issuerLn  net.Listener
 	stripeLn  net.Listener
-	postgres  *devpostgres.Server
-	issuer    *devissuer.Issuer
-	broker    *devbroker.Broker
-	stripe    *fakestripe.Server
+	// The seller of the seed receives webhooks.
+	receiverLn     net.Listener
+	receiverSecret string
+	postgres       *devpostgres.Server
+	issuer         *devissuer.Issuer
+	broker         *devbroker.Broker
+	stripe         *fakestripe.Server
 
 	stops []func() error // called by stop, last one first
 }
@@ -68,6 +71,9 @@ func (s *servers) openPorts(ctx context.Context) (err error) {
 		return err
 	}
 	if s.stripeLn, err = s.listen(ctx); err != nil {
+		return err
+	}
+	if s.receiverLn, err = s.listen(ctx); err != nil {
 		return err
 	}
 	if s.cfg, err = config.Read(s.serviceEnviron()); err != nil {
@@ -98,6 +104,7 @@ func (s *servers) serviceEnviron() []string {
 		"ORDERS_JWT_AUDIENCE=" + devissuer.Audience,
 		"ORDERS_JWKS_URL=http://" + s.issuerLn.Addr().String() + devissuer.JWKSPath,
 		"ORDERS_LOG_FORMAT=console",
+		"ORDERS_ALLOW_INSECURE=webhooks", // the receiver is on loopback
 	}
 	fixed := []string{
 		"ORDERS_DATABASE_URL=postgres://127.0.0.1", // migrate replaces it
