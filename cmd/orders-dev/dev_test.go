@@ -71,6 +71,7 @@ func TestDev(t *testing.T) {
 	t.Run("each request for an editor works", func(t *testing.T) { wantRequestsToWork(t, d) })
 	t.Run("each scenario of the playground pays once, with a guard", func(t *testing.T) { wantScenariosToPay(t, d) })
 	t.Run("a refund in the dashboard is adopted once", func(t *testing.T) { wantDashboardRefund(t, d) })
+	t.Run("a webhook that is sent again takes effect once", func(t *testing.T) { wantRepeatedWebhook(t, d) })
 	t.Run("the service has no twin without the guard", func(t *testing.T) { wantNoTwin(t, d) })
 	t.Run("pages answer only their own scripts", func(t *testing.T) { wantPagesToRefuseOthers(t, d) })
 	t.Run("the reference page gets the script that hands it tokens", func(t *testing.T) { wantBothScripts(t, d) })

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -149,6 +150,25 @@ func wantDashboardRefund(t *testing.T, d *running) {
 	entries := d.press(t, "refund")
 	if i := slices.IndexFunc(entries, func(e play.Entry) bool { return e.Kind == "verdict" }); i < 0 || !entries[i].Right {
 		t.Errorf("the time line: %+v", entries)
+	}
+}
+
+// The shop acts on the event in the first attempt, and drops the second one as a repeat.
+var repeatedWebhook = regexp.MustCompile(`^note A customer orders .*
+fault Attempt 1: the shop acts on order.created with the ID (\S+)\. .*
+note Attempt 2, .* with the same ID, (\S+)\. The shop drops it .*
+verdict The event is delivered after 2 attempts, and the shop acted on it once\.
+state \n$`)
+
+func wantRepeatedWebhook(t *testing.T, d *running) {
+	t.Helper()
+	lines, right := "", false
+	for _, e := range d.press(t, "webhook") {
+		lines += e.Kind + " " + e.Text + "\n"
+		right = right || e.Right
+	}
+	if got := repeatedWebhook.FindStringSubmatch(lines); !right || got == nil || got[1] != got[2] {
+		t.Errorf("right is %t, the time line:\n%s", right, lines)
 	}
 }
 

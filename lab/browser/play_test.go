@@ -138,6 +138,7 @@ func TestPlay(t *testing.T) {
 			return // the next one begins where this one ended
 		}
 	}
+	t.Run("lose a webhook", func(t *testing.T) { loseWebhook(t, p) })
 	t.Run("pay twice without the guard", func(t *testing.T) { payUnguarded(t, p) })
 	t.Run("fits small screens", func(t *testing.T) { fitsSmallScreens(t, p) })
 	t.Run("loads only its own files", func(t *testing.T) { loadsOnlyItsOwnFiles(t, p) })
@@ -176,6 +177,15 @@ func loseResponse(t *testing.T, p playground) {
 	if shown[0].Answer != "201 created lost" || shown[1].Answer != "201 reused" || shown[0].Bar > 0.999 {
 		t.Errorf("the page shows %+v", shown)
 	}
+}
+
+func loseWebhook(t *testing.T, p playground) {
+	p.press(t, "webhook")
+
+	if verdict := p.text(t, ".verdict.right:last-child"); !strings.HasSuffix(verdict, "the shop acted on it once.") {
+		t.Errorf("the last line is %q", verdict)
+	}
+	p.WantAccessible(t, "after a webhook that is lost", "body")
 }
 
 // The payment of the lost response is paid: the other body has its key.
@@ -241,7 +251,7 @@ func payByKeyboard(t *testing.T, p playground) {
 			}
 		}
 	}
-	for _, want := range []string{"pay", "lose", "change", "race", "kill", "expire", "refund", "new", "timeline"} {
+	for _, want := range []string{"pay", "lose", "change", "race", "kill", "expire", "refund", "webhook", "new", "timeline"} {
 		if !visited[want] {
 			t.Errorf("Tab does not reach %s: %v", want, visited)
 		}

@@ -94,8 +94,8 @@ func (o *cardOrder) verdict() (text string, right bool) {
 	return fmt.Sprintf("Order %d is %s, and its payment shows one refund, made by the provider: %s RUB.", o.ID, o.Status, refunded), true
 }
 
-// buyByCard creates an order and pays it by card.
-func (p *play) buyByCard(ctx context.Context) (*cardOrder, error) {
+// order creates a product, and an order of it.
+func (p *play) order(ctx context.Context) (*cardOrder, error) {
 	url := p.replicas[1].url()
 	var ignored any
 	product := fmt.Sprintf(`{"name": "Tea", "price": {"amount": %q, "currency": "RUB"}, "on_hand": 1}`, price)
@@ -105,10 +105,16 @@ func (p *play) buyByCard(ctx context.Context) (*cardOrder, error) {
 	}
 	o := &cardOrder{}
 	items := fmt.Sprintf(`{"items": [{"sku": %q, "quantity": 1}]}`, sku)
-	if err := p.client.must(ctx, o, http.MethodPost, url+"/orders", p.buyerToken, "order-"+rand.Text(), items); err != nil {
+	return o, p.client.must(ctx, o, http.MethodPost, url+"/orders", p.buyerToken, "order-"+rand.Text(), items)
+}
+
+// buyByCard creates an order and pays it by card.
+func (p *play) buyByCard(ctx context.Context) (*cardOrder, error) {
+	o, err := p.order(ctx)
+	if err != nil {
 		return nil, err
 	}
-	confirm := fmt.Sprintf("%s/orders/%d/payment/confirm", url, o.ID)
+	confirm := fmt.Sprintf("%s/orders/%d/payment/confirm", p.replicas[1].url(), o.ID)
 	body := `{"method": "card", "payment_method": "pm_card_visa"}`
 	if err := p.client.must(ctx, &o.payment, http.MethodPost, confirm, p.buyerToken, "confirm-"+rand.Text(), body); err != nil {
 		return nil, err

@@ -28,13 +28,14 @@ const overlap = 300 * time.Millisecond
 
 // scenarios are the actions behind the page buttons.
 var scenarios = map[string]func(*play, context.Context) error{
-	"lose":   (*play).loseResponse,
-	"change": (*play).changeBody,
-	"race":   (*play).race,
-	"kill":   (*play).kill,
-	"expire": (*play).expire,
-	"refund": (*play).refundInDashboard,
-	"new":    (*play).newPayment,
+	"lose":    (*play).loseResponse,
+	"change":  (*play).changeBody,
+	"race":    (*play).race,
+	"kill":    (*play).kill,
+	"expire":  (*play).expire,
+	"refund":  (*play).refundInDashboard,
+	"webhook": (*play).loseWebhook,
+	"new":     (*play).newPayment,
 }
 
 // anytime are those that wait for no other one.
