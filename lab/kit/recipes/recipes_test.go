@@ -1,7 +1,8 @@
 //go:build node
 
 // Package recipes runs the programs in docs/use.md for other HTTP clients, through a proxy that
-// loses requests and responses, and answers for the service.
+// loses requests and responses, and answers for the service. It also runs the receivers in
+// kit/webhooks.
 package recipes
 
 import (
