@@ -46,7 +46,5 @@ const (
 	FailedTimeout    Failure = "timeout"
 	FailedAddress    Failure = "refused_address"
 	FailedConnection Failure = "connection"
-	FailedTLS        Failure = "tls"
-	FailedRedirect   Failure = "redirect"
 	FailedStatus     Failure = "status"
 )

@@ -44,14 +44,14 @@ func newBackground(create promauto.Factory) background {
 			Name: "orders_events_consumed_total", Help: "Deliveries of incoming messages: processed, duplicate, dead_letter (moved to ORDERS_DLQ), or failed and redelivered.",
 		}, []string{"outcome"}),
 		attempts: create.NewCounterVec(prometheus.CounterOpts{
-			Name: "orders_webhook_attempts_total", Help: "Attempts to send an event to a webhook endpoint: delivered, or failed by timeout, refused_address, connection, tls, redirect or status.",
+			Name: "orders_webhook_attempts_total", Help: "Attempts to send an event to a webhook endpoint: delivered, or failed by timeout, refused_address, connection or status.",
 		}, []string{"outcome"}),
 		refreshFailed: create.NewCounter(prometheus.CounterOpts{
 			Name: "orders_jwks_refresh_failures_total", Help: "Failed attempts to fetch the issuer's keys.",
 		}),
 	}
 	present(b.consumed, "processed", "duplicate", "dead_letter", "failed")
-	present(b.attempts, "delivered", "timeout", "refused_address", "connection", "tls", "redirect", "status")
+	present(b.attempts, "delivered", "timeout", "refused_address", "connection", "status")
 	return b
 }
 

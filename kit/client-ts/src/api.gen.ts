@@ -1222,7 +1222,7 @@ export interface components {
             attempts: number;
             created_at: components["schemas"]["Timestamp"];
             /** @description Why the last attempt failed, or null. */
-            error: ("timeout" | "refused_address" | "connection" | "tls" | "redirect" | "status" | (string & {})) | null;
+            error: ("timeout" | "refused_address" | "connection" | "status" | (string & {})) | null;
             /** @description The `webhook-id` of every attempt, and the `id` of the event. */
             event_id: string;
             /** @description The type of the event. */

@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -104,8 +103,6 @@ func (s *Sender) exchange(ctx context.Context, a webhook.Attempt) webhook.Outcom
 		Status: response.StatusCode, Start: startOf(body), RetryAfter: s.wait(response.Header.Get("Retry-After")),
 	}
 	switch {
-	case response.StatusCode/100 == 3:
-		outcome.Failure = webhook.FailedRedirect
 	case response.StatusCode/100 != 2:
 		outcome.Failure = webhook.FailedStatus
 	case err != nil:
@@ -160,15 +157,11 @@ func startOf(body []byte) string {
 
 func failureOf(err error) webhook.Failure {
 	refused, _ := errors.AsType[*url.Error](err)
-	alert, isAlert := errors.AsType[*net.OpError](err)
-	_, isCertificate := errors.AsType[*tls.CertificateVerificationError](err)
 	switch {
 	case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, errMetadata):
 		return webhook.FailedAddress
 	case refused != nil && refused.Timeout(), errors.Is(err, context.DeadlineExceeded):
 		return webhook.FailedTimeout
-	case isCertificate, isAlert && strings.HasSuffix(alert.Op, " error"), errors.Is(err, http.ErrSchemeMismatch):
-		return webhook.FailedTLS
 	}
 	return webhook.FailedConnection
 }

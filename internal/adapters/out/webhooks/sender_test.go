@@ -95,7 +95,7 @@ func TestSend_ReportsWhatTheReceiverAnswers(t *testing.T) {
 		"accepted":           {"204 No Content\r\n\r\n", webhook.Outcome{Status: 204}},
 		"refused":            {"500 X\r\n\r\nbroken", webhook.Outcome{Status: 500, Start: "broken", Failure: webhook.FailedStatus}},
 		"gone":               {"410 Gone\r\n\r\n", webhook.Outcome{Status: 410, Failure: webhook.FailedStatus}},
-		"not modified":       {"304 X\r\n\r\n", webhook.Outcome{Status: 304, Failure: webhook.FailedRedirect}},
+		"not modified":       {"304 X\r\n\r\n", webhook.Outcome{Status: 304, Failure: webhook.FailedStatus}},
 		"no UTF-8, and NUL":  {"400 X\r\n\r\na\xffb\x00c", webhook.Outcome{Status: 400, Start: "a\uFFFDb\uFFFDc", Failure: webhook.FailedStatus}},
 		"a long text":        {"400 X\r\n\r\n" + strings.Repeat("я", 900), webhook.Outcome{Status: 400, Start: strings.Repeat("я", 500), Failure: webhook.FailedStatus}},
 		"wait for seconds":   {"503 X\r\nRetry-After: 120\r\n\r\n", webhook.Outcome{Status: 503, RetryAfter: 2 * time.Minute, Failure: webhook.FailedStatus}},
@@ -193,7 +193,7 @@ func TestSend_FollowsNoRedirect(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		receiver := receive(t, "127.0.0.1:0", http.RedirectHandler("http://127.0.0.1:"+port+"/", status).ServeHTTP)
 		got := senderTo(receiver).Send(t.Context(), attempt(receiver.URL))
-		if got.Status != status || got.Failure != webhook.FailedRedirect {
+		if got.Status != status || got.Failure != webhook.FailedStatus {
 			t.Errorf("%d ended with %+v", status, got)
 		}
 	}
@@ -202,7 +202,7 @@ func TestSend_FollowsNoRedirect(t *testing.T) {
 	}
 }
 
-func TestSend_NamesWhyThereIsNoConnection(t *testing.T) {
+func TestSend_ReportsThatThereIsNoConnection(t *testing.T) {
 	t.Parallel()
 	untrusted := receive(t, "127.0.0.1:0", func(http.ResponseWriter, *http.Request) {})
 	plain := httptest.NewServer(http.NotFoundHandler())
@@ -212,19 +212,16 @@ func TestSend_NamesWhyThereIsNoConnection(t *testing.T) {
 	})
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
-	for target, want := range map[string]webhook.Failure{
-		untrusted.URL: webhook.FailedTLS,
-		strings.Replace(plain.URL, "p:", "ps:", 1): webhook.FailedTLS,
-		closed.URL:                 webhook.FailedConnection,
-		"https://nowhere.invalid/": webhook.FailedConnection,
+	for _, target := range []string{
+		untrusted.URL, strings.Replace(plain.URL, "p:", "ps:", 1), closed.URL, "https://nowhere.invalid/",
 	} {
 		sender := webhooks.New(webhooks.Config{AllowPrivate: true, Now: time.Now})
 		sender.ResolveWith(nameServer(t, func(string, int) []string { return nil }))
-		if got := sender.Send(t.Context(), attempt(target)); got != (webhook.Outcome{Failure: want}) {
-			t.Errorf("%s ended with %+v, want %s", target, got, want)
+		if got := sender.Send(t.Context(), attempt(target)); got != (webhook.Outcome{Failure: webhook.FailedConnection}) {
+			t.Errorf("%s ended with %+v", target, got)
 		}
 	}
-	if got := senderTo(old).Send(t.Context(), attempt(old.URL)); got != (webhook.Outcome{Failure: webhook.FailedTLS}) {
+	if got := senderTo(old).Send(t.Context(), attempt(old.URL)); got != (webhook.Outcome{Failure: webhook.FailedConnection}) {
 		t.Errorf("TLS 1.1 ended with %+v", got)
 	}
 }

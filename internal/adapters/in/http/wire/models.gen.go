@@ -240,10 +240,8 @@ const (
 // Defines values for WebhookDeliveryError.
 const (
 	WebhookDeliveryErrorConnection     WebhookDeliveryError = "connection"
-	WebhookDeliveryErrorRedirect       WebhookDeliveryError = "redirect"
 	WebhookDeliveryErrorRefusedAddress WebhookDeliveryError = "refused_address"
 	WebhookDeliveryErrorStatus         WebhookDeliveryError = "status"
-	WebhookDeliveryErrorTLS            WebhookDeliveryError = "tls"
 	WebhookDeliveryErrorTimeout        WebhookDeliveryError = "timeout"
 )
 
