@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"time"
@@ -47,7 +48,7 @@ func operateDeadLetters(ctx context.Context, args, environ []string, out io.Writ
 		return err
 	}
 	l := letters{stream, db}
-	return operate(ctx, backlog{noun: "DeadLetter", list: l.list, show: l.show, change: l.change, verbs: retryOrDiscard}, args, out)
+	return operate(ctx, backlog{"DeadLetter", showRetryDiscard, l.list, l.show, l.change}, new(flag.FlagSet), args, out)
 }
 
 type letters struct {

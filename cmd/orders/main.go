@@ -24,7 +24,7 @@ reserves or adjusts stock, takes effect exactly once (AUTH-19).
   orders migrate up|down|version     change or print the schema version
   orders jobs                        list, show, retry or discard background jobs
   orders dead-letters                the same for messages that could not be processed
-  orders webhooks                    list, show, retry or disable webhook endpoints
+  orders webhooks                    list, retry or disable webhook endpoints
   orders reconcile                   verify now that money and stock agree with their rows
   orders config                      print the settings in force, without secrets
   orders health                      ask the running service whether it is ready

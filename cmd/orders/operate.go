@@ -46,16 +46,14 @@ Members of the role orders_operator in ORDERS_DATABASE_URL may do this.
 
 // backlog is work that waits for an operator.
 type backlog struct {
-	noun string
-	list func(ctx context.Context) ([][]string, error)
-	show func(ctx context.Context, id int64) ([][]string, error)
-	// change does what one of the verbs says.
-	change  func(ctx context.Context, verb string, e core.AuditEntry, id int64) error
-	verbs   []string
-	options func(*flag.FlagSet) // nil for no more options
+	noun   string
+	verbs  []string // for IDs: "show", and the changes
+	list   func(ctx context.Context) ([][]string, error)
+	show   func(ctx context.Context, id int64) ([][]string, error)
+	change func(ctx context.Context, verb string, e core.AuditEntry, id int64) error
 }
 
-var retryOrDiscard = []string{"retry", "discard"}
+var showRetryDiscard = []string{"show", "retry", "discard"}
 
 // openOperation reads the settings and opens the database for an operators' command.
 // It checks the named settings as well.
@@ -72,24 +70,22 @@ func operateJobs(ctx context.Context, args, environ []string, out io.Writer) err
 		return err
 	}
 	defer db.Close()
-	return operate(ctx, backlog{noun: "Job", list: db.ListJobs, show: db.ShowJob, change: db.ChangeJob, verbs: retryOrDiscard}, args, out)
+	return operate(ctx, backlog{"Job", showRetryDiscard, db.ListJobs, db.ShowJob, db.ChangeJob}, new(flag.FlagSet), args, out)
 }
 
-// operate runs "list", "show ID" or a change with "-actor NAME ID...".
-func operate(ctx context.Context, b backlog, args []string, out io.Writer) error {
-	verb, flags := strings.Join(args[:min(1, len(args))], ""), flag.NewFlagSet("", flag.ContinueOnError)
+// operate runs "list", "show ID" or a change with "-actor NAME ID...", which may have
+// other flags.
+func operate(ctx context.Context, b backlog, flags *flag.FlagSet, args []string, out io.Writer) error {
+	verb := strings.Join(args[:min(1, len(args))], "")
 	flags.SetOutput(io.Discard)
 	actor := flags.String("actor", "", "")
-	if b.options != nil {
-		b.options(flags)
-	}
 	err := flags.Parse(args[min(1, len(args)):])
-	changes, shows := slices.Contains(b.verbs, verb), verb == "show" && b.show != nil
+	changes := verb != "show"
 	switch {
 	case verb == "list" && len(args) == 1:
 		return printTable(out)(b.list(ctx))
-	case err != nil || flags.NArg() == 0 || (!shows && !changes):
-		return fmt.Errorf("usage: list, show ID, or %s with -actor NAME and IDs", strings.Join(b.verbs, " or "))
+	case err != nil || flags.NArg() == 0 || !slices.Contains(b.verbs, verb):
+		return fmt.Errorf("usage: list, or %s with IDs; a change needs -actor NAME", strings.Join(b.verbs, "|"))
 	case changes && *actor == "":
 		return errors.New("-actor must be your name, for the audit log, and precede the IDs")
 	}

@@ -194,7 +194,7 @@ func TestReconcile_TellsByItsExitCode(t *testing.T) {
 	if got := executed(t, "reconcile", s.environ); got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	s.wantRefused(t, 1, "jobs", "usage: list, show ID, or retry or discard with -actor NAME and IDs")
+	s.wantRefused(t, 1, "jobs", "usage: list, or show|retry|discard with IDs; a change needs -actor NAME")
 	s.environ = []string{"ORDERS_DATABASE_URL=postgres://nobody@127.0.0.1:1/none"}
 	if got := executed(t, "reconcile", s.environ); got.code != 2 || !strings.HasPrefix(got.problems, "orders: not everything was compared: ") {
 		t.Errorf("without a database: %+v", got)

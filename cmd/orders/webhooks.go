@@ -11,10 +11,9 @@ import (
 	"example.com/orders/internal/core/webhook"
 )
 
-const webhooksUsage = `usage: orders webhooks list|show|retry|disable
+const webhooksUsage = `usage: orders webhooks list|retry|disable
 
-  list                          up to 100 endpoints with pending deliveries, failing or disabled
-  show ID                       the last 100 deliveries of an endpoint
+  list                          up to 100 endpoints that wait, fail or are disabled
   retry -actor NAME ID...       attempt the failed deliveries of endpoints again; with
                                 -from TIME, such as 2026-01-31T15:00:00Z, all deliveries of
                                 events since then that have ended, also in success
@@ -27,7 +26,9 @@ func operateWebhooks(ctx context.Context, args, environ []string, out io.Writer)
 		return err
 	}
 	defer db.Close()
+	var flags flag.FlagSet
 	var from time.Time
+	flags.TextVar(&from, "from", from, "")
 	change := func(ctx context.Context, verb string, e core.AuditEntry, id int64) error {
 		e.Resource = webhook.Resource(id)
 		switch {
@@ -38,14 +39,5 @@ func operateWebhooks(ctx context.Context, args, environ []string, out io.Writer)
 		}
 		return db.DisableEndpoint(ctx, e, id)
 	}
-	return operate(ctx, backlog{
-		noun: "WebhookEndpoint", list: db.ListEndpoints, show: db.ShowEndpoint,
-		change: change, verbs: []string{"retry", "disable"},
-		options: func(flags *flag.FlagSet) {
-			flags.Func("from", "", func(text string) (err error) {
-				from, err = time.Parse(time.RFC3339, text)
-				return err
-			})
-		},
-	}, args, out)
+	return operate(ctx, backlog{"WebhookEndpoint", []string{"retry", "disable"}, db.ListEndpoints, nil, change}, &flags, args, out)
 }

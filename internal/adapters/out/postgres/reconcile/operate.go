@@ -45,14 +45,12 @@ var changeJob = map[string]string{
 
 // ListJobs returns a table of up to 100 jobs in each state but completed.
 func (s Store) ListJobs(ctx context.Context) ([][]string, error) {
-	rows, _ := s.db.Pool().Query(ctx, listJobs) // CollectRows returns the error
-	return pgx.CollectRows(rows, pgx.RowTo[[]string])
+	return s.table(ctx, listJobs)
 }
 
 // ShowJob returns the names and values of a job's columns, and the error of each attempt.
 func (s Store) ShowJob(ctx context.Context, id int64) ([][]string, error) {
-	rows, _ := s.db.Pool().Query(ctx, showJob, id) // CollectRows returns the error
-	found, err := pgx.CollectRows(rows, pgx.RowTo[[]string])
+	found, err := s.table(ctx, showJob, id)
 	if err == nil && len(found) == 0 {
 		err = errors.New("there is no such job")
 	}
@@ -62,6 +60,22 @@ func (s Store) ShowJob(ctx context.Context, id int64) ([][]string, error) {
 // ChangeJob lets a job "retry" at once or "discard"s it, and adds the audit entry.
 func (s Store) ChangeJob(ctx context.Context, verb string, e core.AuditEntry, id int64) error {
 	return s.change(ctx, e, "there is no such job, or it runs, or has ended, or another does the same", changeJob[verb], id)
+}
+
+// change executes an operator's statement, which must change a row.
+func (s Store) change(ctx context.Context, e core.AuditEntry, absent, statement string, args ...any) error {
+	return s.operate(ctx, e, func(ctx context.Context, t *pgtx.Tx) error {
+		done, err := t.Conn().Exec(ctx, statement, args...)
+		if err == nil && done.RowsAffected() == 0 {
+			return errors.New(absent)
+		}
+		return pgtx.Unavailable(err)
+	})
+}
+
+func (s Store) table(ctx context.Context, query string, args ...any) ([][]string, error) {
+	rows, _ := s.db.Pool().Query(ctx, query, args...) // CollectRows returns the error
+	return pgx.CollectRows(rows, pgx.RowTo[[]string])
 }
 
 // AuditOperation adds the audit entry for an operator's change outside the database.
