@@ -46,10 +46,6 @@ func decodeTransactionFilter(r *request) (payment.EntryFilter, error) {
 	return filter, problem.Join(invalidCustomer, err)
 }
 
-func showTransactions(found []*payment.LedgerEntry, next *string) any {
-	return wire.BalanceTransactionPage{Data: convertAll(found, balanceTransactionOut), NextCursor: next}
-}
-
 func showBalanceTransaction(e *payment.LedgerEntry) *success {
 	return &success{status: http.StatusCreated, body: balanceTransactionOut(e)}
 }

@@ -1,11 +1,9 @@
 package httpapi
 
 import (
-	"context"
 	"net/http"
 
 	"example.com/orders/internal/adapters/in/http/wire"
-	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/customer"
 )
 
@@ -18,13 +16,6 @@ func decodeProfile(r *request) (customer.Profile, error) {
 	return customer.Profile{
 		CustomerID: customerID, FullName: in.FullName, Email: in.Email, Phone: in.Phone,
 	}, err
-}
-
-func (a *api) deleteCustomerProfile(ctx context.Context, actor core.Actor, customerID string) (*success, error) {
-	if err := a.Customers.DeleteCustomerProfile(ctx, actor, customerID); err != nil {
-		return nil, err
-	}
-	return &success{status: http.StatusNoContent}, nil
 }
 
 func showProfile(p *customer.Profile) *success {

@@ -62,20 +62,39 @@ func command[C, R any](
 	}
 }
 
-// list returns the handler for a list with filters.
-func list[F, R any](
+// list returns the handler for a list with filters. It shows each item.
+func list[F, R, S any](
 	decode func(r *request) (F, error),
 	run func(ctx context.Context, actor core.Actor, filter F, page core.Page) ([]R, *core.Position, error),
-	show func(found []R, next *string) any,
+	show func(R) S,
 ) handler {
 	return func(r *request) (useCase, error) {
 		page, invalidPage := decodePage(r)
-		call, err := query(decode, func(ctx context.Context, actor core.Actor, filter F) (any, error) {
+		call, err := handle(decode, func(ctx context.Context, actor core.Actor, filter F) (*success, error) {
 			found, next, err := run(ctx, actor, filter, page)
-			return show(found, cursor.Encode(next)), err
-		}, func(body any) *success { return &success{status: http.StatusOK, body: body} })(r)
+			return showPage(found, next, show), err
+		})(r)
 		return call, problem.Join(err, invalidPage)
 	}
+}
+
+// listAll returns the handler for a list that has no filters.
+func listAll[R, S any](
+	run func(ctx context.Context, actor core.Actor, page core.Page) ([]R, *core.Position, error),
+	show func(R) S,
+) handler {
+	return handle(decodePage, func(ctx context.Context, actor core.Actor, page core.Page) (*success, error) {
+		found, next, err := run(ctx, actor, page)
+		return showPage(found, next, show), err
+	})
+}
+
+// showPage shows a page. The contract names a schema for each type of item.
+func showPage[R, S any](found []R, next *core.Position, show func(R) S) *success {
+	return &success{status: http.StatusOK, body: struct {
+		Data       []S     `json:"data"`
+		NextCursor *string `json:"next_cursor"`
+	}{convertAll(found, show), cursor.Encode(next)}}
 }
 
 // query returns the handler for any other use case with a result.
@@ -90,6 +109,16 @@ func query[C, R any](
 			return nil, err
 		}
 		return show(result), nil
+	})
+}
+
+// remove returns the handler for a use case that deletes.
+func remove[C any](
+	decode func(r *request) (C, error),
+	run func(ctx context.Context, actor core.Actor, c C) error,
+) handler {
+	return handle(decode, func(ctx context.Context, actor core.Actor, c C) (*success, error) {
+		return &success{status: http.StatusNoContent}, run(ctx, actor, c)
 	})
 }
 

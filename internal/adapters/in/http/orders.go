@@ -37,10 +37,6 @@ func decodeOrderFilter(r *request) (order.Filter, error) {
 	return filter, problem.Join(invalidCustomer, invalidStatus, err)
 }
 
-func showOrders(found []*order.Order, next *string) any {
-	return wire.OrderPage{Data: convertAll(found, orderOut), NextCursor: next}
-}
-
 func decodeReserveInventory(r *request) (order.ReserveInventory, error) {
 	id, err := decodeOrderID(r)
 	return order.ReserveInventory{OrderID: id, Key: r.key}, err

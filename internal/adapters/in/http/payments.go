@@ -54,10 +54,6 @@ func decodePaymentSearch(r *request) (search payment.Search, err error) {
 	return search, problem.Join(invalidStatus, invalidMethod, invalidDisputed, err)
 }
 
-func showPaymentPage(found []*payment.Payment, next *string) any {
-	return wire.PaymentPage{Data: convertAll(found, paymentWithRefundsOut), NextCursor: next}
-}
-
 func showPayment(p *payment.Payment) *success {
 	found := resources.Set{{Name: "order_id", ID: p.OrderID}, {Name: "payment_id", ID: p.ID}}
 	return &success{status: http.StatusOK, body: paymentOut(p), resources: found}

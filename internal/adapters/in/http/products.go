@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"example.com/orders/internal/adapters/in/http/cursor"
 	"example.com/orders/internal/adapters/in/http/etag"
 	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/wire"
@@ -49,13 +48,8 @@ func showProduct(p *order.Product) *success {
 	return &success{status: http.StatusOK, header: header, body: productOut(p)}
 }
 
-func (a *api) listProducts(ctx context.Context, _ core.Actor, page core.Page) (*success, error) {
-	products, next, err := a.Orders.ListProducts(ctx, page)
-	if err != nil {
-		return nil, err
-	}
-	body := wire.ProductPage{Data: convertAll(products, productOut), NextCursor: cursor.Encode(next)}
-	return &success{status: http.StatusOK, body: body}, nil
+func (a *api) listProducts(ctx context.Context, _ core.Actor, page core.Page) ([]*order.Product, *core.Position, error) {
+	return a.Orders.ListProducts(ctx, page)
 }
 
 func productOut(p *order.Product) wire.Product {

@@ -26,7 +26,7 @@ func (a *api) routes() []route {
 			handle(decodeKeyID, a.getIdempotencyKey)},
 		{"GET", "/admin/audit-log",
 			"listAuditLog", repeatable, roles(admins),
-			handle(decodePage, a.listAuditLog)},
+			listAll(a.Audit.ListAuditLog, auditOut)},
 	})
 }
 
@@ -37,7 +37,7 @@ func (a *api) orderRoutes() []route {
 			command(decodeCreateOrder, a.Orders.CreateOrder, showNewOrder)},
 		{"GET", "/orders",
 			"listOrders", repeatable, roles(customers, sellers, admins),
-			list(decodeOrderFilter, a.Orders.ListOrders, showOrders)},
+			list(decodeOrderFilter, a.Orders.ListOrders, orderOut)},
 		{"GET", "/orders/{order_id}",
 			"getOrderById", repeatable, roles(customers, sellers, admins),
 			query(decodeOrderID, a.Orders.GetOrderByID, showOrder)},
@@ -55,7 +55,7 @@ func (a *api) orderRoutes() []route {
 			query(decodeOrderID, a.Payments.ListPayments, showPayments)},
 		{"GET", "/payments",
 			"searchPayments", repeatable, roles(admins),
-			list(decodePaymentSearch, a.Payments.SearchPayments, showPaymentPage)},
+			list(decodePaymentSearch, a.Payments.SearchPayments, paymentWithRefundsOut)},
 		{"GET", "/payments/{payment_id}",
 			"getPayment", repeatable, roles(customers, sellers, admins),
 			query(decodePaymentID, a.Payments.GetPayment, showPayment)},
@@ -84,7 +84,7 @@ func (a *api) customerRoutes() []route {
 			handle(decodeCustomerID, a.getBalance)},
 		{"GET", "/customers/{customer_id}/balance/transactions",
 			"listBalanceTransactions", repeatable, roles(customers, systems, admins),
-			list(decodeTransactionFilter, a.Payments.ListBalanceTransactions, showTransactions)},
+			list(decodeTransactionFilter, a.Payments.ListBalanceTransactions, balanceTransactionOut)},
 		{"GET", "/customers/{customer_id}/profile",
 			"getCustomerProfile", repeatable, roles(customers, admins),
 			query(decodeCustomerID, a.Customers.GetCustomerProfile, showProfile)},
@@ -93,7 +93,7 @@ func (a *api) customerRoutes() []route {
 			query(decodeProfile, a.Customers.UpdateCustomerProfile, showProfile)},
 		{"DELETE", "/customers/{customer_id}/profile",
 			"deleteCustomerProfile", repeatable, roles(customers, admins),
-			handle(decodeCustomerID, a.deleteCustomerProfile)},
+			remove(decodeCustomerID, a.Customers.DeleteCustomerProfile)},
 	}
 }
 
@@ -110,7 +110,7 @@ func (a *api) productRoutes() []route {
 			handle(decodeSKU, a.getProduct)},
 		{"GET", "/products",
 			"listProducts", repeatable, roles(customers, sellers, admins, systems),
-			handle(decodePage, a.listProducts)},
+			listAll(a.listProducts, productOut)},
 	}
 }
 
@@ -121,7 +121,7 @@ func (a *api) webhookRoutes() []route {
 			query(decodeCreateEndpoint, a.WebhookEndpoints.CreateEndpoint, showNewEndpoint)},
 		{"GET", "/webhook-endpoints",
 			"listWebhookEndpoints", repeatable, roles(sellers, admins),
-			handle(decodePage, a.listEndpoints)},
+			listAll(a.WebhookEndpoints.ListEndpoints, endpointOut)},
 		{"GET", "/webhook-endpoints/{endpoint_id}",
 			"getWebhookEndpoint", repeatable, roles(sellers, admins),
 			query(decodeEndpointID, a.WebhookEndpoints.GetEndpoint, showEndpoint)},
@@ -130,7 +130,7 @@ func (a *api) webhookRoutes() []route {
 			query(decodeUpdateEndpoint, a.WebhookEndpoints.UpdateEndpoint, showEndpoint)},
 		{"DELETE", "/webhook-endpoints/{endpoint_id}",
 			"deleteWebhookEndpoint", repeatable, roles(sellers, admins),
-			handle(decodeEndpointID, a.deleteEndpoint)},
+			remove(decodeEndpointID, a.WebhookEndpoints.DeleteEndpoint)},
 		{"POST", "/webhook-endpoints/{endpoint_id}/rotate-secret",
 			"rotateWebhookSecret", unrepeatable, roles(sellers, admins),
 			query(decodeEndpointID, a.WebhookEndpoints.RotateSecret, showSecret)},
@@ -139,7 +139,7 @@ func (a *api) webhookRoutes() []route {
 			query(decodeEndpointID, a.WebhookEndpoints.TestEndpoint, showNewDelivery)},
 		{"GET", "/webhook-endpoints/{endpoint_id}/deliveries",
 			"listWebhookDeliveries", repeatable, roles(sellers, admins),
-			list(decodeDeliveryFilter, a.WebhookEndpoints.ListDeliveries, showDeliveries)},
+			list(decodeDeliveryFilter, a.WebhookEndpoints.ListDeliveries, deliveryOut)},
 		{"POST", "/webhook-endpoints/{endpoint_id}/deliveries/{delivery_id}/retry",
 			"retryWebhookDelivery", unrepeatable, roles(sellers, admins),
 			query(decodeRetryDelivery, a.WebhookEndpoints.RetryDelivery, showDelivery)},

@@ -1,15 +1,12 @@
 package httpapi
 
 import (
-	"context"
 	"net/http"
 	"strconv"
 	"time"
 
-	"example.com/orders/internal/adapters/in/http/cursor"
 	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/wire"
-	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/webhook"
 )
 
@@ -48,22 +45,6 @@ func decodeRetryDelivery(r *request) (webhook.RetryDelivery, error) {
 	return webhook.RetryDelivery{EndpointID: endpointID, DeliveryID: id}, problem.Join(noEndpoint, noDelivery)
 }
 
-func (a *api) listEndpoints(ctx context.Context, actor core.Actor, page core.Page) (*success, error) {
-	found, next, err := a.WebhookEndpoints.ListEndpoints(ctx, actor, page)
-	if err != nil {
-		return nil, err
-	}
-	body := wire.WebhookEndpointPage{Data: convertAll(found, endpointOut), NextCursor: cursor.Encode(next)}
-	return &success{status: http.StatusOK, body: body}, nil
-}
-
-func (a *api) deleteEndpoint(ctx context.Context, actor core.Actor, id int64) (*success, error) {
-	if err := a.WebhookEndpoints.DeleteEndpoint(ctx, actor, id); err != nil {
-		return nil, err
-	}
-	return &success{status: http.StatusNoContent}, nil
-}
-
 func showEndpoint(e *webhook.Endpoint) *success {
 	return &success{status: http.StatusOK, body: endpointOut(e)}
 }
@@ -97,10 +78,6 @@ func showDelivery(d *webhook.Delivery) *success {
 
 func showNewDelivery(d *webhook.Delivery) *success {
 	return &success{status: http.StatusCreated, body: deliveryOut(d)}
-}
-
-func showDeliveries(found []*webhook.Delivery, next *string) any {
-	return wire.WebhookDeliveryPage{Data: convertAll(found, deliveryOut), NextCursor: next}
 }
 
 func deliveryOut(d *webhook.Delivery) wire.WebhookDelivery {
