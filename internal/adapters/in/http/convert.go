@@ -25,12 +25,13 @@ func valueOf[T any](p *T) T {
 	return v
 }
 
-// orNull returns nil for empty text.
-func orNull(s string) *string {
-	if s == "" {
+// orNull returns nil for the zero value, such as empty text.
+func orNull[T comparable](v T) *T {
+	var zero T
+	if v == zero {
 		return nil
 	}
-	return &s
+	return &v
 }
 
 // decodeMoney parses money at a JSON pointer in the body. It checks currencies and

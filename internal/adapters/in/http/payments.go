@@ -73,7 +73,7 @@ func paymentOut(p *payment.Payment) wire.Payment {
 	return wire.Payment{
 		ID: p.ID, OrderID: p.OrderID, Method: wire.PaymentMethod(p.Method),
 		Amount: moneyOut(p.Amount), Refunded: moneyOut(p.Refunded()), Status: wire.PaymentStatus(p.Status),
-		Failure: (*wire.PaymentFailure)(orNull(p.Card.Failure)), Dispute: disputeOut(p.Disputes.Shown()), CreatedAt: p.CreatedAt,
+		Failure: orNull(wire.PaymentFailure(p.Card.Failure)), Dispute: disputeOut(p.Disputes.Shown()), CreatedAt: p.CreatedAt,
 	}
 }
 
@@ -81,14 +81,10 @@ func disputeOut(d *cards.Dispute) *wire.Dispute {
 	if d == nil {
 		return nil
 	}
-	out := &wire.Dispute{
+	return &wire.Dispute{
 		ID: d.ID, Amount: d.Amount.Decimal(), Currency: string(d.Amount.Currency()), Reason: d.Reason,
-		Status: wire.DisputeStatus(d.Status),
+		Status: wire.DisputeStatus(d.Status), DueBy: orNull(d.DueBy),
 	}
-	if !d.DueBy.IsZero() {
-		out.DueBy = &d.DueBy
-	}
-	return out
 }
 
 func refundOut(r *payment.Refund) wire.Refund {

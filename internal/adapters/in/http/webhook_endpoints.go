@@ -3,7 +3,6 @@ package httpapi
 import (
 	"net/http"
 	"strconv"
-	"time"
 
 	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/wire"
@@ -20,36 +19,29 @@ func decodeCreateEndpoint(r *request) (webhook.CreateEndpoint, error) {
 }
 
 func decodeUpdateEndpoint(r *request) (webhook.UpdateEndpoint, error) {
-	id, err := decodeEndpointID(r)
-	if err != nil {
-		return webhook.UpdateEndpoint{}, err
-	}
+	id, invalidID := decodeEndpointID(r)
 	in, err := bodyOf[wire.UpdateWebhookEndpointRequest](r)
 	return webhook.UpdateEndpoint{
 		ID: id, URL: in.URL, EventTypes: valueOf(in.EventTypes), Description: in.Description, Ordered: in.Ordered, Disabled: in.Disabled,
-	}, err
+	}, problem.Join(invalidID, err)
 }
 
 func decodeDeliveryFilter(r *request) (webhook.Filter, error) {
-	id, err := decodeEndpointID(r)
-	if err != nil {
-		return webhook.Filter{}, err
-	}
+	id, invalidID := decodeEndpointID(r)
 	status, err := oneOf(r, "status", webhook.Pending, webhook.Delivered, webhook.Failed)
-	return webhook.Filter{EndpointID: id, Status: status}, err
+	return webhook.Filter{EndpointID: id, Status: status}, problem.Join(invalidID, err)
 }
 
 func decodeRetryDelivery(r *request) (webhook.RetryDelivery, error) {
-	endpointID, noEndpoint := decodeEndpointID(r)
-	id, noDelivery := decodeID(r, "delivery")
-	return webhook.RetryDelivery{EndpointID: endpointID, DeliveryID: id}, problem.Join(noEndpoint, noDelivery)
+	endpointID, invalidEndpoint := decodeEndpointID(r)
+	id, err := decodeID(r, "delivery")
+	return webhook.RetryDelivery{EndpointID: endpointID, DeliveryID: id}, problem.Join(invalidEndpoint, err)
 }
 
 func showEndpoint(e *webhook.Endpoint) *success {
 	return &success{status: http.StatusOK, body: endpointOut(e)}
 }
 
-// showSecret shows the endpoint with its new secret.
 func showSecret(e *webhook.Endpoint) *success {
 	return &success{status: http.StatusOK, body: struct {
 		wire.WebhookEndpoint
@@ -68,7 +60,7 @@ func endpointOut(e *webhook.Endpoint) wire.WebhookEndpoint {
 	return wire.WebhookEndpoint{
 		ID: e.ID, URL: e.URL, EventTypes: e.EventTypes, Description: orNull(e.Description), Ordered: e.Ordered,
 		SellerID: orNull(e.SellerID), Disabled: !e.DisabledAt.IsZero(), DisabledReason: orNull(string(e.DisabledReason)),
-		FailingSince: timeOrNull(e.FailingSince), CreatedAt: e.CreatedAt,
+		FailingSince: orNull(e.FailingSince), CreatedAt: e.CreatedAt,
 	}
 }
 
@@ -81,21 +73,10 @@ func showNewDelivery(d *webhook.Delivery) *success {
 }
 
 func deliveryOut(d *webhook.Delivery) wire.WebhookDelivery {
-	out := wire.WebhookDelivery{
+	return wire.WebhookDelivery{
 		ID: d.ID, EventID: d.EventID, EventType: string(d.EventType), Status: wire.WebhookDeliveryStatus(d.Status),
-		Attempts: d.Attempts, NextAttemptAt: timeOrNull(d.NextAttemptAt), ResponseStart: orNull(d.Last.Start),
-		Error: (*wire.WebhookDeliveryError)(orNull(string(d.Last.Failure))), CreatedAt: d.CreatedAt, FinishedAt: timeOrNull(d.FinishedAt),
+		Attempts: d.Attempts, NextAttemptAt: orNull(d.NextAttemptAt), ResponseStatus: orNull(d.Last.Status),
+		ResponseStart: orNull(d.Last.Start), Error: orNull(wire.WebhookDeliveryError(d.Last.Failure)),
+		CreatedAt: d.CreatedAt, FinishedAt: orNull(d.FinishedAt),
 	}
-	if d.Last.Status != 0 {
-		out.ResponseStatus = &d.Last.Status
-	}
-	return out
-}
-
-// timeOrNull returns nil for the zero time.
-func timeOrNull(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
 }
