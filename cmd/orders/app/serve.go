@@ -20,7 +20,6 @@ import (
 	"golang.org/x/net/netutil"
 
 	httpapi "example.com/orders/internal/adapters/in/http"
-	"example.com/orders/internal/adapters/in/http/secure"
 	"example.com/orders/internal/config"
 )
 
@@ -196,7 +195,7 @@ func (a *App) adminHandler(addr net.Addr) http.Handler {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	return secure.Headers(a.onlyLocalNames(addr, mux))
+	return httpapi.SecureHeaders(a.onlyLocalNames(addr, mux))
 }
 
 // onlyLocalNames refuses requests to a loopback listener that name a foreign host. A page

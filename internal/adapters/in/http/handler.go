@@ -7,7 +7,6 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"example.com/orders/internal/adapters/in/http/cursor"
 	"example.com/orders/internal/adapters/in/http/limits"
 	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/core"
@@ -94,7 +93,7 @@ func showPage[R, S any](found []R, next *core.Position, show func(R) S) *success
 	return &success{status: http.StatusOK, body: struct {
 		Data       []S     `json:"data"`
 		NextCursor *string `json:"next_cursor"`
-	}{convertAll(found, show), cursor.Encode(next)}}
+	}{convertAll(found, show), encodeCursor(next)}}
 }
 
 // query returns the handler for any other use case with a result.

@@ -17,7 +17,6 @@ import (
 
 	"example.com/orders/internal/adapters/in/http/cardnumber"
 	"example.com/orders/internal/adapters/in/http/resources"
-	"example.com/orders/internal/adapters/in/http/secure"
 	"example.com/orders/internal/observe/panics"
 	"example.com/orders/kit/guard"
 )
@@ -81,7 +80,7 @@ func (a *api) instrumented(next http.Handler) http.Handler {
 		a.Observe.RequestBegan()
 		entry := &logEntry{requestID: requestID(r), remote: hostOf(r.RemoteAddr)}
 		w.Header().Set("X-Request-Id", entry.requestID)
-		secure.Set(w, r)
+		setSecureHeaders(w, r)
 		ww := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		ctx, span := a.trace(context.WithValue(r.Context(), logKey{}, entry), r)
 		r = r.WithContext(ctx)

@@ -1,13 +1,15 @@
 package httpapi
 
 import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"example.com/orders/internal/adapters/in/http/cursor"
 	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/reference"
 	"example.com/orders/internal/adapters/in/http/token"
@@ -139,11 +141,40 @@ func decodePage(r *request) (core.Page, error) {
 		page.Limit = n
 	}
 	if q.Has("cursor") {
-		after, err := cursor.Decode(q.Get("cursor"))
+		after, err := decodeCursor(q.Get("cursor"))
 		if err != nil {
 			invalidCursor = core.InvalidField("/cursor", "cursor must be the next_cursor of an earlier page")
 		}
 		page.After = after
 	}
 	return page, problem.Join(invalidLimit, invalidCursor)
+}
+
+// encodeCursor returns a position, microseconds and id, in URL-safe base64. Clients
+// treat it as opaque. It is nil after the last page.
+func encodeCursor(at *core.Position) *string {
+	if at == nil {
+		return nil
+	}
+	b := binary.BigEndian.AppendUint64(nil, uint64(at.CreatedAt.UnixMicro()))
+	b = binary.BigEndian.AppendUint64(b, uint64(at.ID))
+	cursor := base64.RawURLEncoding.EncodeToString(b)
+	return &cursor
+}
+
+// decodeCursor accepts only the spelling that encodeCursor writes: the library would
+// ignore line breaks and the last bits.
+func decodeCursor(cursor string) (core.Position, error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(b) != 16 || len(cursor) != base64.RawURLEncoding.EncodedLen(16) {
+		return core.Position{}, errors.New("not a cursor")
+	}
+	at := time.UnixMicro(int64(binary.BigEndian.Uint64(b))).UTC()
+	if at.Year() < 1 || at.Year() > 9999 {
+		return core.Position{}, errors.New("time of the cursor out of range")
+	}
+	return core.Position{
+		CreatedAt: at,
+		ID:        int64(binary.BigEndian.Uint64(b[8:])),
+	}, nil
 }
