@@ -49,8 +49,8 @@ func newFaults(s *servers) *faults {
 			begin: s.onPostgres("ALTER DATABASE "+serviceDatabase+" SET default_transaction_read_only = on", endSessions(serviceDatabase)),
 			end:   s.onPostgres(makeWritable, endSessions(serviceDatabase)),
 		},
-		"client":   {begin: client.start, end: client.stop},
-		"webhooks": {begin: s.holdWebhooks, end: s.loseWebhooks},
+		"client":          {begin: client.start, end: client.stop},
+		"provider-events": {begin: s.holdProviderEvents, end: s.loseProviderEvents},
 	}, moves: s.moves()}
 }
 

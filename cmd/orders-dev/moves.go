@@ -60,14 +60,14 @@ func (s *servers) decideDispute(status string) move {
 	}
 }
 
-// holdWebhooks lets webhooks wait.
-func (s *servers) holdWebhooks(context.Context) error {
+// holdProviderEvents lets the webhooks of the card provider wait.
+func (s *servers) holdProviderEvents(context.Context) error {
 	s.stripe.SendTo("")
 	return nil
 }
 
-// loseWebhooks loses the webhooks that wait, and sends the next.
-func (s *servers) loseWebhooks(ctx context.Context) error {
+// loseProviderEvents loses the webhooks that wait, and sends the next.
+func (s *servers) loseProviderEvents(ctx context.Context) error {
 	err := s.stripe.ArrangeWebhooks(ctx, func([]fakestripe.Webhook) []fakestripe.Webhook { return nil })
 	s.stripe.SendTo(s.webhookURL())
 	return err

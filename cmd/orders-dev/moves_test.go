@@ -65,16 +65,16 @@ func TestMoves_ConcernTheLatestPaymentAndDispute(t *testing.T) {
 	}
 }
 
-// While webhooks are lost, the service hears of no refund.
-func TestMoves_AreUnseenWithTheirWebhooksLost(t *testing.T) {
+// While provider events are lost, the service hears of no refund.
+func TestMoves_AreUnseenWithProviderEventsLost(t *testing.T) {
 	t.Parallel()
 	s, d := startFaults(t)
 	order := d.buyByCard(t)
 
-	d.wantMove(t, "webhooks", http.StatusOK)
+	d.wantMove(t, "provider-events", http.StatusOK)
 	d.wantMove(t, "refund", http.StatusOK)
 	d.wantMove(t, "refund", http.StatusConflict) // all money is back
-	d.send(t, http.MethodDelete, "/faults/webhooks", nil, "")
+	d.send(t, http.MethodDelete, "/faults/provider-events", nil, "")
 
 	sent, err := s.stripe.Webhooks(t.Context())
 	if err != nil {
@@ -88,6 +88,6 @@ func TestMoves_AreUnseenWithTheirWebhooksLost(t *testing.T) {
 	if p := d.payment(t, order); p.Refunded.Amount != "0.00" {
 		t.Errorf("the payment shows %s refunded", p.Refunded.Amount)
 	}
-	d.wantMove(t, "dispute", http.StatusOK) // whose webhooks arrive
+	d.wantMove(t, "dispute", http.StatusOK) // whose events arrive
 	testwait.Until(t, "the dispute is shown", func() bool { return d.payment(t, order).Dispute.Status == fakestripe.NeedsResponse })
 }
