@@ -55,7 +55,6 @@ func (s *servers) start(ctx context.Context) (*app.App, error) {
 	}
 	log := app.NewLog(s.cfg, s.out)
 	app.SetDefaultLog(log)
-	s.startReceiver(ctx, log)
 	service, err := app.New(ctx, s.cfg, log)
 	if err != nil {
 		return nil, err
@@ -65,7 +64,7 @@ func (s *servers) start(ctx context.Context) (*app.App, error) {
 	s.onStop(func() error { _ = playground.Close(); return nil }) // replicas have a separate log
 	faults := newFaults(s)
 	s.onStop(func() error { _ = faults.end(context.WithoutCancel(ctx)); return nil }) // the next run ends any remaining faults
-	service.Wrap(func(api http.Handler) http.Handler { return withPages(api, playground, faults, s.issuer) })
+	service.Wrap(func(api http.Handler) http.Handler { return withPages(api, playground, faults, s.receiver, s.issuer) })
 	events, err := logEvents(s.broker.URL(), log)
 	if err != nil {
 		return nil, err
@@ -77,7 +76,7 @@ func (s *servers) start(ctx context.Context) (*app.App, error) {
 // printSession prints the addresses, and commands to paste.
 func (s *servers) printSession() error {
 	return printSession(s.out, places{
-		URL: s.serviceURL(), Database: s.postgres.URL(serviceDatabase), Broker: s.broker.URL(), Receiver: s.receiverURL(),
+		URL: s.serviceURL(), Database: s.postgres.URL(serviceDatabase), Broker: s.broker.URL(),
 		Admin: "http://" + s.listeners.Admin.Addr().String(), Requests: filepath.Join(s.dir, "session.http"),
 	}, s.issuer)
 }

@@ -24,10 +24,11 @@ const pageTokenTTL = 5 * time.Minute
 //go:embed docs.js
 var docsScript []byte
 
-// withPages serves the development pages before the API: the playground, the faults,
-// and tokens for the reference page. It redirects a browser at / to the reference. The
-// service itself answers / with 404, so that a client with a wrong base URL notices.
-func withPages(api http.Handler, playground *play.Playground, faults *faults, issuer *devissuer.Issuer) http.Handler {
+// withPages serves the development pages before the API: the playground, the faults, the
+// receiver of webhooks, and tokens for the reference page. It redirects a browser at / to
+// the reference. The service itself answers / with 404, so that a client with a wrong base
+// URL notices.
+func withPages(api http.Handler, playground *play.Playground, faults *faults, receiver http.Handler, issuer *devissuer.Issuer) http.Handler {
 	plays, breaks, tokens := playground.Handler(), faults.Handler(), loopback.SameOrigin(serveToken(issuer))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {
@@ -37,6 +38,8 @@ func withPages(api http.Handler, playground *play.Playground, faults *faults, is
 			plays.ServeHTTP(w, r)
 		case strings.HasPrefix(path, "/faults/"):
 			breaks.ServeHTTP(w, r)
+		case path == "/receiver":
+			receiver.ServeHTTP(w, r)
 		case path == "/docs/token" && r.Method == http.MethodPost:
 			tokens.ServeHTTP(w, r)
 		case path == "/docs/orders.js" && r.Method == http.MethodGet:

@@ -156,7 +156,7 @@ func wantDashboardRefund(t *testing.T, d *running) {
 // The shop acts on the event in the first attempt, and drops the second one as a repeat.
 var repeatedWebhook = regexp.MustCompile(`^note A customer orders .*
 fault Attempt 1: the shop acts on order.created with the ID (\S+)\. .*
-note Attempt 2, .* with the same ID, (\S+)\. The shop drops it .*
+note Attempt 2: .* with the same ID, (\S+)\. The shop drops it .*
 verdict The event is delivered after 2 attempts, and the shop acted on it once\.
 state \n$`)
 

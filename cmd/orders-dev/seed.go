@@ -35,7 +35,7 @@ func (s *servers) seed(ctx context.Context) error {
 	hooks := &webhook.Service{
 		Store: db.Webhooks(), EventTypes: order.EventTypes, CheckURL: func(string) error { return nil },
 	}
-	if err := s.seedEndpoint(ctx, hooks); err != nil {
+	if err := s.openReceiver(ctx, hooks); err != nil {
 		return fmt.Errorf("create the webhook endpoint of %s: %w", seedSeller, err)
 	}
 	return nil

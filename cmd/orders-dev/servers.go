@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,13 +43,11 @@ type servers struct {
 	listeners app.Listeners // the service's
 	issuerLn  net.Listener
 	stripeLn  net.Listener
-	// The seller of the seed receives webhooks.
-	receiverLn     net.Listener
-	receiverSecret string
-	postgres       *devpostgres.Server
-	issuer         *devissuer.Issuer
-	broker         *devbroker.Broker
-	stripe         *fakestripe.Server
+	receiver  http.Handler // of the seller's webhooks
+	postgres  *devpostgres.Server
+	issuer    *devissuer.Issuer
+	broker    *devbroker.Broker
+	stripe    *fakestripe.Server
 
 	stops []func() error // called by stop, last one first
 }
@@ -71,9 +70,6 @@ func (s *servers) openPorts(ctx context.Context) (err error) {
 		return err
 	}
 	if s.stripeLn, err = s.listen(ctx); err != nil {
-		return err
-	}
-	if s.receiverLn, err = s.listen(ctx); err != nil {
 		return err
 	}
 	if s.cfg, err = config.Read(s.serviceEnviron()); err != nil {

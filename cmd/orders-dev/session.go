@@ -20,15 +20,15 @@ var session = template.Must(template.New("session").Parse(sessionText))
 // tokenTTL is the token lifetime in the printed session.
 const tokenTTL = 24 * time.Hour
 
-// places are the addresses of a run: the service, the database as owner, the broker, the
-// receiver of webhooks, the admin listener and the file with the requests of the session.
-type places struct{ URL, Database, Broker, Receiver, Admin, Requests string }
+// places are the addresses of a run: the service, the database as owner, the broker, the admin
+// listener and the file with the requests of the session.
+type places struct{ URL, Database, Broker, Admin, Requests string }
 
 // printSession prints the addresses, and commands to paste, which it also writes to a file
 // for editors. Keys are new in each run, so that each run makes new orders.
 func printSession(out io.Writer, at places, issuer *devissuer.Issuer) error {
 	values := map[string]string{
-		"URL": at.URL, "Database": at.Database, "Broker": at.Broker, "Receiver": at.Receiver, "Admin": at.Admin, "Requests": at.Requests, "Run": rand.Text()[:6],
+		"URL": at.URL, "Database": at.Database, "Broker": at.Broker, "Admin": at.Admin, "Requests": at.Requests, "Run": rand.Text()[:6],
 	}
 	for _, who := range []struct{ name, sub, role string }{
 		{"Customer", seedCustomer, "customer"},

@@ -14,19 +14,15 @@ import (
 
 // loseWebhook loses the answer to a webhook after the shop has acted on the event.
 func (p *play) loseWebhook(ctx context.Context) error {
-	var attempts, effects atomic.Int32
-	began := time.Now()
+	var sent, acted atomic.Int32
 	endpoint, stop, err := p.openEndpoint(ctx, func(e receiver.Event) {
-		attempt := attempts.Add(1)
-		if e.Repeat {
-			p.note("Attempt %d, %.1f s later: %s comes with the same ID, %s. The shop drops it as a repeat, and answers.",
-				attempt, time.Since(began).Seconds(), e.Type, e.ID)
-			return
+		if attempt := sent.Add(1); e.Repeat {
+			p.note("Attempt %d: %s comes with the same ID, %s. The shop drops it as a repeat, and answers.", attempt, e.Type, e.ID)
+		} else {
+			acted.Add(1)
+			p.fault("Attempt %d: the shop acts on %s with the ID %s. The answer is lost, so the service has to send again.", attempt, e.Type, e.ID)
+			panic(http.ErrAbortHandler) // closes the connection
 		}
-		effects.Add(1)
-		p.fault("Attempt %d: the shop acts on %s with the ID %s. The answer is lost, so the service has to send again.",
-			attempt, e.Type, e.ID)
-		panic(http.ErrAbortHandler) // closes the connection
 	})
 	if err != nil {
 		return err
@@ -43,35 +39,30 @@ func (p *play) loseWebhook(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	sent, acted := attempts.Load(), effects.Load()
-	p.report(Entry{
-		Kind: "verdict", Payment: p.op.number, Right: sent == 2 && acted == 1,
-		Text: fmt.Sprintf("The event is delivered after %d attempts, and the shop acted on it %s.", sent, times(int(acted))),
-	})
+	p.report(Entry{Kind: "verdict", Payment: p.op.number, Right: sent.Load() == 2 && acted.Load() == 1,
+		Text: fmt.Sprintf("The event is delivered after %d attempts, and the shop acted on it %s.", sent.Load(), times(int(acted.Load())))})
 	return nil
 }
 
-// openEndpoint starts a receiver for the events of new orders, and creates the endpoint of
-// the shop for it. stop ends both.
+// openEndpoint receives new orders at an endpoint of the shop until stop.
 func (p *play) openEndpoint(ctx context.Context, take func(receiver.Event)) (endpoint string, stop func(), err error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
 	}
+	all, body := p.replicas[1].url()+"/webhook-endpoints", fmt.Sprintf(`{"url": "http://%s", "event_types": ["order.created"]}`, ln.Addr())
 	var created struct {
 		ID     int64
 		Secret string
 	}
-	all := p.replicas[1].url() + "/webhook-endpoints"
-	body := fmt.Sprintf(`{"url": "http://%s", "event_types": ["order.created"]}`, ln.Addr())
 	if err := p.client.must(ctx, &created, http.MethodPost, all, p.sellerToken, "", body); err != nil {
 		return "", nil, errors.Join(err, ln.Close())
 	}
+	server := &http.Server{Handler: receiver.Handler(created.Secret, take), ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = server.Serve(ln) }()
 	endpoint = fmt.Sprintf("%s/%d", all, created.ID)
-	serving, cancel := context.WithCancel(ctx)
-	go func() { _ = receiver.Serve(serving, ln, created.Secret, take) }()
 	return endpoint, func() {
 		_, _ = p.client.call(ctx, http.MethodDelete, endpoint, p.sellerToken, "", "")
-		cancel()
+		_ = server.Close()
 	}, nil
 }
