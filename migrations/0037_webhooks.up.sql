@@ -62,12 +62,3 @@ CREATE INDEX webhook_delivery_event_at ON webhook_delivery (event_at);
 
 -- When the deliveries of an event were written. NULL in what the previous version writes.
 ALTER TABLE outbox ADD COLUMN dispatched_at timestamptz;
-
--- Which replica writes deliveries, as relay_lease says which one publishes.
-CREATE TABLE webhook_lease (
-    singleton boolean     PRIMARY KEY DEFAULT true CHECK (singleton),
-    holder    text        NOT NULL DEFAULT '',
-    until     timestamptz NOT NULL DEFAULT '-infinity'
-);
-
-INSERT INTO webhook_lease DEFAULT VALUES;

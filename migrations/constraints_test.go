@@ -185,8 +185,6 @@ var violations = map[string]string{
 	"relay_lease_singleton_check":    `UPDATE relay_lease SET singleton = false`,
 	"webhook_endpoint_pkey":          second("webhook_endpoint", `{"url": "https://shop.example/other"}`),
 	"webhook_delivery_pkey":          second("webhook_delivery", `{"event_id": `+otherUUID+`}`),
-	"webhook_lease_pkey":             second("webhook_lease", `{}`),
-	"webhook_lease_singleton_check":  `UPDATE webhook_lease SET singleton = false`,
 	"message_memory_pkey":            second("message_memory", `{}`),
 	"message_memory_singleton_check": `UPDATE message_memory SET singleton = false`,
 	"incarnation_pkey":               second("incarnation", `{}`),

@@ -225,7 +225,7 @@ forget:
 active [RECEIVERS] proctype Receiver() {
     byte event, read;
 
-end_find: /* -> internal/adapters/out/postgres/inbox.go: inbox.Recall: row, err := find(ctx, s.tx, (*queries).RecallMessage, dbsqlc.RecallMessageParams{Source: source, MessageID: id}) */
+end_find: /* -> internal/adapters/out/postgres/inbox.go: inbox.Recall: row, err := fetch.Find(ctx, s.tx, (*queries).RecallMessage, dbsqlc.RecallMessageParams{Source: source, MessageID: id}) */
     atomic {
         if
         :: due[PAID] -> event = PAID

@@ -126,7 +126,7 @@ end_receive: /* -> internal/adapters/in/events/handle.go: Consumer.process: err 
         known = inbox[e]
     }
 
-process: /* -> internal/adapters/out/postgres/inbox.go: inbox.Record: return s.tx.writes().InsertMessage(ctx, dbsqlc.InsertMessageParams{ */
+process: /* -> internal/adapters/out/postgres/inbox.go: inbox.Record: return s.tx.Writes().InsertMessage(ctx, dbsqlc.InsertMessageParams{ */
     atomic {
         if
         :: fault -> goto forget /* it dies */

@@ -31,10 +31,10 @@ BEGIN
 		END IF;
 		EXECUTE format('REVOKE ALL ON audit_log, balance, customer_profile, dispute, idempotency_record, incarnation,
 			ledger_entry, message_memory, order_item, orders, outbox, payment, processed_message, product, reconciliation,
-			refund, relay_lease, reservation_extension, schema_migrations, stock_adjustment, webhook_delivery, webhook_endpoint,
-			webhook_lease FROM %s', granted);
+			refund, relay_lease, reservation_extension, schema_migrations, stock_adjustment, webhook_delivery, webhook_endpoint
+			FROM %s', granted);
 		EXECUTE format('REVOKE ALL ON SEQUENCE ledger_entry_id_seq, orders_id_seq, payment_id_seq, product_id_seq,
-			refund_id_seq, stock_adjustment_id_seq, webhook_delivery_id_seq, webhook_endpoint_id_seq FROM %s', granted);
+			refund_id_seq, stock_adjustment_id_seq FROM %s', granted);
 		EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA river FROM %s', granted);
 		EXECUTE format('REVOKE ALL ON ALL SEQUENCES IN SCHEMA river FROM %s', granted);
 		EXECUTE format('REVOKE ALL ON SCHEMA %s, river FROM %s', home, granted);
@@ -93,11 +93,10 @@ DO $$ BEGIN
 		finished_at) ON webhook_delivery TO orders_service;
 	GRANT SELECT, INSERT, DELETE, UPDATE (url, event_types, description, ordered, secret, previous_secret, previous_until,
 		failing_since, disabled_at, disabled_reason, updated_at) ON webhook_endpoint TO orders_service;
-	GRANT SELECT, UPDATE (holder, until) ON webhook_lease TO orders_service;
 
 	-- The sequences for allocated ids. Those of other tables need no privilege.
 	GRANT USAGE ON SEQUENCE ledger_entry_id_seq, orders_id_seq, payment_id_seq, product_id_seq, refund_id_seq,
-		stock_adjustment_id_seq, webhook_delivery_id_seq, webhook_endpoint_id_seq TO orders_service;
+		stock_adjustment_id_seq TO orders_service;
 
 	-- River's tables may change with its versions.
 	GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA river TO orders_service;

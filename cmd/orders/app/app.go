@@ -44,17 +44,19 @@ type App struct {
 	handler   http.Handler
 	broker    *broker
 	jobs      *jobs.Runner
-	endpoints endpoints
-	metrics   *metrics.Metrics
-	traces    *observe.Traces // nil if tracing is off
-	readiness *readiness
-	adminHost string // host in ORDERS_ADMIN_ADDR
-	log       zerolog.Logger
-	lines     *logqueue.Queue // nil for a log that does not queue
-	draining  atomic.Bool
-	inFlight  atomic.Int64            // requests on the public listener
-	waiting   atomic.Pointer[waiting] // nil once the database works
-	schema    uint                    // schema version then
+	courier   *webhook.Courier
+	// stopCourier is nil before the start; see startCourier.
+	stopCourier func(context.Context)
+	metrics     *metrics.Metrics
+	traces      *observe.Traces // nil if tracing is off
+	readiness   *readiness
+	adminHost   string // host in ORDERS_ADMIN_ADDR
+	log         zerolog.Logger
+	lines       *logqueue.Queue // nil for a log that does not queue
+	draining    atomic.Bool
+	inFlight    atomic.Int64            // requests on the public listener
+	waiting     atomic.Pointer[waiting] // nil once the database works
+	schema      uint                    // schema version then
 }
 
 // New wires the service. It fails if the schema is older than the binary. An
@@ -97,7 +99,7 @@ func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 	if a.broker, err = a.connectBroker(inBackground, cfg); err != nil {
 		return err
 	}
-	a.connectEndpoints(sender)
+	a.courier = a.newCourier(sender)
 	a.measure()
 	a.jobs, err = jobs.New(a.jobsConfig(inBackground, gateway, cfg, log))
 	return err

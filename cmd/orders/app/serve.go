@@ -104,8 +104,8 @@ func (a *App) Run(ctx context.Context, ln Listeners, drainDelay time.Duration) e
 	return errors.Join(err, a.drain(stopping, public), admin.Close())
 }
 
-// work starts the jobs, then the relays, the consumer and the courier. endStart cancels a pending
-// start, so that jobs can be stopped; endEvents stops the rest. Both wait.
+// work starts the jobs, then the relay, the consumer and the courier. endStart cancels a pending
+// start, so that jobs and courier can be stopped; endEvents stops the rest. Both wait.
 func (a *App) work(ctx context.Context, failed chan<- error) (endStart, endEvents func()) {
 	starting, stopStarting := context.WithCancel(ctx)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -116,7 +116,7 @@ func (a *App) work(ctx context.Context, failed chan<- error) (endStart, endEvent
 			failed <- err
 		} else if starting.Err() == nil {
 			wait = a.broker.start(background)
-			a.endpoints.start(background)
+			a.stopCourier = startCourier(a.courier.Run)
 		}
 	}()
 	endStart = func() { stopStarting(); <-started }
@@ -127,11 +127,12 @@ func (a *App) work(ctx context.Context, failed chan<- error) (endStart, endEvent
 // off when ctx ends. It logs the first two.
 func (a *App) drain(ctx context.Context, public *http.Server) error {
 	start, requests, running := time.Now(), a.inFlight.Load(), a.jobs.Running()
-	waitForAttempts := a.endpoints.stop(ctx)
 	shutdownErr := public.Shutdown(ctx)
 	requestsCut := a.inFlight.Load()
 	jobsCut, jobsErr := a.jobs.Stop(ctx)
-	waitForAttempts()
+	if a.stopCourier != nil {
+		a.stopCourier(ctx)
+	}
 	level := zerolog.InfoLevel
 	if requestsCut > 0 || jobsCut > 0 {
 		level = zerolog.WarnLevel

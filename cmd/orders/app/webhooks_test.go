@@ -3,28 +3,43 @@ package app
 import (
 	"context"
 	"net/http"
-	"sync/atomic"
 	"testing"
 
 	"github.com/rs/zerolog"
 )
 
-// An attempt that does not end by itself is cut off when the time of the drain is over, and
-// no new one has begun since its start.
-func TestDrain_WaitsForAttemptsAndCutsThemOff(t *testing.T) {
+func TestDrain_WaitsForAttempts(t *testing.T) {
 	t.Parallel()
 	a, _ := newDraining(t)
-	claiming, stopClaiming := context.WithCancel(t.Context())
-	sending, stopSending := context.WithCancel(t.Context())
-	a.endpoints.stopClaiming, a.endpoints.stopSending = stopClaiming, stopSending
-	var ended atomic.Bool
-	a.endpoints.running.Go(func() { <-sending.Done(); ended.Store(claiming.Err() != nil) })
+	release, ended := make(chan struct{}), false
+	a.stopCourier = startCourier(func(claiming context.Context) {
+		<-claiming.Done()
+		<-release
+		ended = true
+	})
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		_ = a.drain(t.Context(), server(http.NotFoundHandler(), zerolog.Nop())) // the jobs have not run
+	}()
+
+	close(release)
+	<-drained
+
+	if !ended {
+		t.Error("drain has not waited for the attempt")
+	}
+}
+
+// An attempt that does not end is due again on another replica.
+func TestDrain_EndsWithItsTime(t *testing.T) {
+	t.Parallel()
+	a, _ := newDraining(t)
+	release := make(chan struct{})
+	a.stopCourier = startCourier(func(context.Context) { <-release })
+	defer close(release)
 	over, end := context.WithCancel(t.Context())
 	end()
 
-	_ = a.drain(over, server(http.NotFoundHandler(), zerolog.Nop())) // the jobs have not run
-
-	if !ended.Load() {
-		t.Error("drain has not waited for the attempt, or attempts could begin")
-	}
+	_ = a.drain(over, server(http.NotFoundHandler(), zerolog.Nop()))
 }

@@ -2,7 +2,7 @@ package webhook
 
 import (
 	"context"
-	"slices"
+	"errors"
 	"sync"
 	"time"
 )
@@ -11,24 +11,28 @@ const (
 	// places is how many attempts an endpoint has in flight in one process. One that hangs
 	// takes no place from another.
 	places = 8
-	// maxEndpoints is how many endpoints have attempts in flight in one process.
+	// maxEndpoints is how many endpoints have attempts in flight in one process, and turn
+	// how long one gets new attempts before another may take its place.
 	maxEndpoints = 256
-	// turn is how long an endpoint gets new attempts before another may take its turn.
-	turn = 10 * time.Second
+	turn         = 10 * time.Second
+	// maxEvents is how many events get their deliveries at once.
+	maxEvents = 500
 	// pollInterval is the maximum delay of a due delivery, and failurePause that after a
 	// failure of the queue.
 	pollInterval = 250 * time.Millisecond
 	failurePause = time.Second
 	// lostAfter is when an attempt that is not recorded counts as lost, because its process
 	// has died. The longest one takes 15 s.
-	lostAfter = time.Minute
-	// recordTimeout bounds a record, which also runs during shutdown.
+	lostAfter     = time.Minute
 	recordTimeout = 5 * time.Second
 )
 
-// Queue holds the deliveries that are due. Each call commits by itself, so that no
-// transaction is open during an attempt.
+// Queue holds the deliveries. Each call commits by itself, so that no transaction is open
+// during an attempt.
 type Queue interface {
+	// Dispatch writes the deliveries of up to limit events of the outbox that have none yet,
+	// first ones first, and returns the number of events.
+	Dispatch(ctx context.Context, limit int) (int, error)
 	// EndpointsDue returns up to limit enabled endpoints with a due delivery, in random
 	// order, so that each gets its turn.
 	EndpointsDue(ctx context.Context, limit int) ([]int64, error)
@@ -38,7 +42,7 @@ type Queue interface {
 	Claim(ctx context.Context, endpointID int64, limit int, d time.Duration) ([]Attempt, error)
 }
 
-// Courier sends due deliveries. Every replica runs one.
+// Courier carries events of the outbox to endpoints. Every replica runs one.
 //
 // It promises that each delivery is attempted at least once. A process that dies between
 // an attempt and its record leaves a delivery that is due again, under the same event id.
@@ -55,23 +59,25 @@ type Courier struct {
 	seats   chan struct{}
 }
 
-// Run begins attempts until claiming ends. It returns when they have ended; the end of
-// sending cuts them off.
-func (c *Courier) Run(claiming, sending context.Context) {
+// Run begins attempts until ctx ends, and returns when they have ended.
+func (c *Courier) Run(ctx context.Context) {
 	c.seats = make(chan struct{}, maxEndpoints)
-	for claiming.Err() == nil {
+	for ctx.Err() == nil {
 		wait := pollInterval
-		due, err := c.Queue.EndpointsDue(claiming, maxEndpoints)
-		if err != nil {
-			c.report(claiming, err)
-			wait = failurePause
-		}
+		events, failed := c.Queue.Dispatch(ctx, maxEvents)
+		due, err := c.Queue.EndpointsDue(ctx, maxEndpoints)
 		for _, id := range due {
-			c.serve(claiming, sending, id)
+			c.serve(ctx, id)
+		}
+		if err := errors.Join(failed, err); err != nil {
+			c.report(ctx, err)
+			wait = failurePause
+		} else if events == maxEvents {
+			continue
 		}
 		select {
 		case <-time.After(wait):
-		case <-claiming.Done():
+		case <-ctx.Done():
 		}
 	}
 	c.running.Wait()
@@ -79,7 +85,7 @@ func (c *Courier) Run(claiming, sending context.Context) {
 
 // serve sends the deliveries of an endpoint, unless that goes on already or too many
 // endpoints have their turn.
-func (c *Courier) serve(claiming, sending context.Context, endpointID int64) {
+func (c *Courier) serve(ctx context.Context, endpointID int64) {
 	if _, busy := c.busy.LoadOrStore(endpointID, nil); busy {
 		return
 	}
@@ -91,50 +97,39 @@ func (c *Courier) serve(claiming, sending context.Context, endpointID int64) {
 	}
 	c.running.Go(func() {
 		defer func() { c.busy.Delete(endpointID); <-c.seats }()
-		c.drain(claiming, sending, endpointID)
+		c.drain(ctx, endpointID)
 	})
 }
 
-// drain keeps the places of an endpoint taken while deliveries are due.
-func (c *Courier) drain(claiming, sending context.Context, endpointID int64) {
-	ended := make(chan Ended, places)
-	for inFlight, end := 0, time.Now().Add(turn); ; {
-		if claiming.Err() == nil && time.Now().Before(end) {
-			attempts, err := c.Queue.Claim(claiming, endpointID, places-inFlight, lostAfter)
-			if err != nil {
-				c.report(claiming, err)
-			}
-			for _, a := range attempts {
-				inFlight++
-				go func() { ended <- Ended{a, c.Sender.Send(sending, a)} }()
-			}
+// drain sends the due deliveries of an endpoint for a turn. Attempts that have begun end, and
+// are recorded, also after ctx has ended.
+func (c *Courier) drain(ctx context.Context, endpointID int64) {
+	claiming, cancel := context.WithTimeout(ctx, turn)
+	defer cancel()
+	ctx = context.WithoutCancel(ctx)
+	for claiming.Err() == nil {
+		attempts, err := c.Queue.Claim(claiming, endpointID, places, lostAfter)
+		if err != nil {
+			c.report(claiming, err)
 		}
-		if inFlight == 0 {
+		if len(attempts) == 0 {
 			return
 		}
-		batch := []Ended{<-ended}
-		for len(ended) > 0 {
-			batch = append(batch, <-ended)
+		ended := make([]Ended, len(attempts))
+		var sent sync.WaitGroup
+		for i, a := range attempts {
+			sent.Go(func() { ended[i] = Ended{a, c.Sender.Send(ctx, a)} })
 		}
-		inFlight -= len(batch)
-		c.record(sending, endpointID, batch)
+		sent.Wait()
+		recording, cancel := context.WithTimeout(ctx, recordTimeout)
+		if err := c.Record(recording, endpointID, ended); err != nil {
+			c.Failed(err)
+		}
+		cancel()
 	}
 }
 
-// record records attempts, also after the shutdown has begun. Those that the shutdown cut
-// off have no outcome.
-func (c *Courier) record(sending context.Context, endpointID int64, batch []Ended) {
-	if sending.Err() != nil {
-		batch = slices.DeleteFunc(batch, func(e Ended) bool { return e.Failure != "" })
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(sending), recordTimeout)
-	defer cancel()
-	if err := c.Record(ctx, endpointID, batch); err != nil {
-		c.Failed(err)
-	}
-}
-
-// report reports an error, unless the shutdown is its cause.
+// report reports an error, unless the end of ctx is its cause.
 func (c *Courier) report(ctx context.Context, err error) {
 	if ctx.Err() == nil {
 		c.Failed(err)

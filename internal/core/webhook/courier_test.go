@@ -47,7 +47,7 @@ var crashPoints = map[string]func(c *webhook.Courier, reached func()){
 			return record(ctx, endpointID, attempts)
 		}
 	},
-	"during the attempt": func(c *webhook.Courier, reached func()) { c.Sender = hangingSender{reached} },
+	"during the attempt": func(c *webhook.Courier, reached func()) { c.Sender = hangingSender{c.Sender, reached} },
 }
 
 // forgetfulQueue claims deliveries and returns none.
@@ -64,11 +64,14 @@ func (q forgetfulQueue) Claim(ctx context.Context, endpointID int64, limit int, 
 	return nil, err
 }
 
-type hangingSender struct{ reached func() }
+type hangingSender struct {
+	webhook.Sender
+	reached func()
+}
 
 func (s hangingSender) Send(ctx context.Context, a webhook.Attempt) webhook.Outcome {
 	s.reached()
-	return hangs(ctx, a)
+	return s.Sender.Send(ctx, webhook.Attempt{URL: "hangs", EventID: a.EventID})
 }
 
 func TestCourier_MissesNothingWhenItsProcessDies(t *testing.T) {
@@ -80,7 +83,7 @@ func TestCourier_MissesNothingWhenItsProcessDies(t *testing.T) {
 			f := newFixture(t)
 			f.addEndpoints(t, "any", "ordered")
 			f.addEvents(t, orders, events)
-			r := newReceivers(nil)
+			r := newReceivers(answers{"hangs": hangs})
 			var crashes atomic.Int64
 			_, kill := f.start(t, r, func(c *webhook.Courier) { crash(c, func() { crashes.Add(1) }) })
 			testwait.Until(t, "the crash point is reached", func() bool { return crashes.Load() >= 2 })
@@ -173,41 +176,28 @@ func TestCourier_EndsItsAttemptsWhenItStops(t *testing.T) {
 	begun, release := make(chan struct{}), make(chan struct{})
 	r := newReceivers(answers{"slow": func(ctx context.Context, _ webhook.Attempt) webhook.Outcome {
 		close(begun)
-		select {
-		case <-release:
-			return webhook.Outcome{Status: 200}
-		case <-ctx.Done():
+		<-release
+		if ctx.Err() != nil {
 			return webhook.Outcome{Failure: webhook.FailedConnection}
 		}
+		return webhook.Outcome{Status: 200}
 	}})
-	stop, _ := f.start(t, r)
-	<-begun
+	var released sync.Once
+	t.Cleanup(func() { released.Do(func() { close(release) }) })
+	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
-	go func() { stop(); close(ended) }()
-	testwait.Until(t, "the relay has stopped", func() bool {
-		return slices.Equal(f.read(t, "SELECT until::text FROM webhook_lease"), []string{"-infinity"})
-	})
-	close(release)
+	courier := &webhook.Courier{
+		Queue: f.Deliveries(), Sender: r, Record: (&webhook.Service{Store: f.Webhooks()}).RecordAttempts,
+		Failed: func(err error) { t.Log(err) },
+	}
+	go func() { defer close(ended); courier.Run(ctx) }()
+	<-begun
+
+	stop()
+	released.Do(func() { close(release) })
 	<-ended
 
 	if diff := cmp.Diff([]string{"slow delivered 1: 1"}, f.statuses(t)); diff != "" {
 		t.Errorf("deliveries (-want +got):\n%s", diff)
-	}
-}
-
-// What the end of a process cuts off is no failure of the receiver.
-func TestCourier_RecordsNoAttemptThatItCutOff(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.addEndpoints(t, "hangs")
-	f.addEvents(t, 1, 1)
-	r := newReceivers(answers{"hangs": hangs})
-	_, kill := f.start(t, r)
-	testwait.Until(t, "the attempt has begun", func() bool { return len(r.attempts("hangs")) == 1 })
-	kill()
-	got := f.read(t, `SELECT concat_ws(' ', d.status, d.error, e.failing_since)
-		FROM webhook_delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id`)
-	if diff := cmp.Diff([]string{"pending"}, got); diff != "" {
-		t.Errorf("the delivery (-want +got):\n%s", diff)
 	}
 }

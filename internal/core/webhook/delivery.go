@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"math/rand/v2"
 	"time"
 
 	"example.com/orders/internal/core"
@@ -35,16 +36,31 @@ type Delivery struct {
 	FinishedAt time.Time
 }
 
-// note records the last attempt, and decides whether the next one follows.
-func (d *Delivery) note(o Outcome, now time.Time, jitter float64) {
-	d.Last = o
-	wait, again := pause(d.Attempts, o.RetryAfter, jitter)
+// pauses follow the failed attempts of a delivery. After the last one it is given up.
+var pauses = []time.Duration{
+	5 * time.Second, 5 * time.Minute, 30 * time.Minute,
+	2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
+}
+
+// maxRetryAfter bounds what a receiver may ask for.
+const maxRetryAfter = 24 * time.Hour
+
+// after returns the delivery as its last attempt leaves it.
+func after(a Attempt, o Outcome, now time.Time) *Delivery {
+	d := &Delivery{ID: a.DeliveryID, Attempts: a.Number, Last: o}
 	switch {
 	case o.Failure == "":
-		d.Status, d.NextAttemptAt, d.FinishedAt = Delivered, time.Time{}, now
-	case again:
-		d.NextAttemptAt = now.Add(wait)
+		d.Status, d.FinishedAt = Delivered, now
+	case a.Number > len(pauses):
+		d.Status, d.FinishedAt = Failed, now
 	default:
-		d.Status, d.NextAttemptAt, d.FinishedAt = Failed, time.Time{}, now
+		d.Status, d.NextAttemptAt = Pending, now.Add(max(jittered(pauses[a.Number-1]), min(o.RetryAfter, maxRetryAfter)))
 	}
+	return d
+}
+
+// jittered changes a pause by up to a tenth, so that deliveries which failed together do not
+// return together.
+func jittered(pause time.Duration) time.Duration {
+	return pause*9/10 + rand.N(pause/5)
 }

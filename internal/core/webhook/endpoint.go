@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -28,13 +27,12 @@ type Endpoint struct {
 	NewSecret     string
 	PreviousUntil time.Time
 	// FailingSince is the time of the first failed attempt since the last success.
-	FailingSince   time.Time
+	FailingSince time.Time
+	// DisabledAt is when deliveries began to wait, or zero.
 	DisabledAt     time.Time
 	DisabledReason Reason
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
-	// New reports that the endpoint is not stored yet: Save inserts it and sets ID.
-	New bool
 }
 
 // Reason tells why an endpoint is disabled.
@@ -51,29 +49,27 @@ const (
 // admin override reaches it, even if the administrator who made it is a seller now.
 func (e *Endpoint) Owners() core.Owners { return core.Owners{Seller: e.SellerID} }
 
-// Disable pauses the endpoint: deliveries wait until [Endpoint.Enable].
-func (e *Endpoint) Disable(reason Reason, now time.Time) {
+func (e *Endpoint) disable(reason Reason, now time.Time) {
 	if e.DisabledAt.IsZero() {
 		e.DisabledAt, e.DisabledReason = now, reason
 	}
 }
 
-// Enable lets the waiting deliveries go. The failures before count no longer.
-func (e *Endpoint) Enable() {
-	e.DisabledAt, e.DisabledReason, e.FailingSince = time.Time{}, "", time.Time{}
-}
+// failsFor is how long an endpoint may fail before it is disabled. It is shorter than
+// deliveries are kept, so that those which wait survive the pause.
+const failsFor = 5 * 24 * time.Hour
 
 // note records an attempt, which may disable the endpoint.
 func (e *Endpoint) note(o Outcome, now time.Time) {
 	switch {
 	case o.Failure == "":
 		e.FailingSince = time.Time{}
-	case o.Status == statusGone:
-		e.Disable(DisabledGone, now)
+	case o.Status == 410: // the receiver wants no more events
+		e.disable(DisabledGone, now)
 	case e.FailingSince.IsZero():
 		e.FailingSince = now
 	case now.Sub(e.FailingSince) >= failsFor:
-		e.Disable(DisabledFailing, now)
+		e.disable(DisabledFailing, now)
 	}
 }
 
@@ -85,14 +81,4 @@ func Resource(id int64) string { return "webhook_endpoint/" + strconv.FormatInt(
 func PatternsOf(t core.EventType) []string {
 	family, _, _ := strings.Cut(string(t), ".")
 	return []string{string(t), family + ".*", "*"}
-}
-
-// refuseSecond refuses a URL that one of the owner's other endpoints has.
-func (e *Endpoint) refuseSecond(existing []*Endpoint) error {
-	for _, other := range existing {
-		if other.URL == e.URL && other.ID != e.ID {
-			return core.Refuse(core.CodeWebhookEndpointExists, fmt.Sprintf("webhook endpoint %d has this URL", other.ID))
-		}
-	}
-	return nil
 }

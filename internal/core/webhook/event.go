@@ -2,11 +2,11 @@ package webhook
 
 import "example.com/orders/internal/core"
 
-// EventDisabled is the type of the event about an endpoint that the service disabled.
-const EventDisabled core.EventType = "webhook_endpoint.disabled"
-
-// EventTest is the type of test deliveries. It never enters the outbox.
-const EventTest core.EventType = "webhook_endpoint.test"
+// The event types. EventTest never enters the outbox.
+const (
+	EventDisabled core.EventType = "webhook_endpoint.disabled"
+	EventTest     core.EventType = "webhook_endpoint.test"
+)
 
 // EventTypes lists all event types in this package that the outbox publishes.
 var EventTypes = []core.EventType{EventDisabled}

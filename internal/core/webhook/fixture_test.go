@@ -15,7 +15,6 @@ import (
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/webhook"
-	"example.com/orders/internal/outbox"
 	pgtest "example.com/orders/internal/test/pg"
 )
 
@@ -106,28 +105,43 @@ func (f *fixture) letRetry(t *testing.T) {
 	f.execute(t, `UPDATE webhook_delivery SET next_attempt_at = now() WHERE status = 'pending' AND next_attempt_at > now()`)
 }
 
-// start runs the relay that writes deliveries, and a courier, on connections of their own, as
-// a process does. stop ends them in order; kill cuts their attempts off.
+// start runs a courier on connections of its own, as a process does. stop ends it in order;
+// kill cuts its attempts off, and nothing of them is recorded.
 func (f *fixture) start(t *testing.T, sender webhook.Sender, change ...func(*webhook.Courier)) (stop, kill func()) {
 	t.Helper()
 	db := openDB(t, f.url)
-	relay := &outbox.Relay{Store: db.Deliveries(), Publisher: db.Deliveries()}
+	life, die := context.WithCancel(context.Background())
 	courier := &webhook.Courier{
-		Queue: db.Deliveries(), Sender: sender, Record: (&webhook.Service{Store: db.Webhooks()}).RecordAttempts,
-		Failed: func(err error) { t.Log(err) },
+		Queue: db.Deliveries(), Sender: mortal{sender, life}, Failed: func(err error) { t.Log(err) },
+		Record: func(ctx context.Context, endpointID int64, attempts []webhook.Ended) error {
+			if life.Err() != nil {
+				return errKilled
+			}
+			return (&webhook.Service{Store: db.Webhooks()}).RecordAttempts(ctx, endpointID, attempts)
+		},
 	}
 	for _, c := range change {
 		c(courier)
 	}
-	claiming, stopClaiming := context.WithCancel(context.Background())
-	sending, stopSending := context.WithCancel(context.Background())
+	ctx, end := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { relay.Run(claiming) })
-	running.Go(func() { courier.Run(claiming, sending) })
-	stop = func() { stopClaiming(); running.Wait(); stopSending() }
-	kill = func() { stopClaiming(); stopSending(); running.Wait() }
+	running.Go(func() { courier.Run(ctx) })
+	stop = func() { end(); running.Wait() }
+	kill = func() { die(); stop() }
 	t.Cleanup(kill)
 	return stop, kill
+}
+
+// mortal sends until its process dies.
+type mortal struct {
+	webhook.Sender
+	life context.Context
+}
+
+func (m mortal) Send(ctx context.Context, a webhook.Attempt) webhook.Outcome {
+	ctx, cancel := context.WithCancel(ctx)
+	defer context.AfterFunc(m.life, cancel)()
+	return m.Sender.Send(ctx, a)
 }
 
 // receivers are what is behind the URLs of endpoints: each answers an attempt, and the

@@ -9,26 +9,6 @@ import (
 // endpointGrant admits an endpoint's seller, and administrators (AUTH-11).
 func endpointGrant(actor core.Actor) core.Grant { return actor.Grant(core.Seller, core.Admin) }
 
-// sellerOf returns the seller whose events an endpoint of the actor receives. It is
-// empty for administrators, whose endpoints receive the events of all sellers.
-func sellerOf(actor core.Actor) string {
-	if actor.Has(core.Admin) {
-		return ""
-	}
-	return actor.Subject
-}
-
-// lock locks and loads an endpoint that the actor may change.
-func (tx Tx) lock(ctx context.Context, actor core.Actor, id int64) (*Endpoint, error) {
-	grant := endpointGrant(actor)
-	e, err := tx.Endpoints.Lock(ctx, id, grant)
-	if err != nil {
-		return nil, core.RefusalOf(err, "endpoint")
-	}
-	_, err = grant.Authorise(e.Owners())
-	return e, err
-}
-
 // get loads an endpoint that the actor may use.
 func (tx Tx) get(ctx context.Context, actor core.Actor, id int64) (*Endpoint, core.Access, error) {
 	e, err := tx.Endpoints.Get(ctx, id)
@@ -37,4 +17,23 @@ func (tx Tx) get(ctx context.Context, actor core.Actor, id int64) (*Endpoint, co
 	}
 	access, err := endpointGrant(actor).Authorise(e.Owners())
 	return e, access, err
+}
+
+// change runs fn on an endpoint that the actor may use, and adds the audit entry.
+func (s *Service) change(
+	ctx context.Context, actor core.Actor, id int64, action string, fn func(context.Context, Tx, *Endpoint) error,
+) (e *Endpoint, err error) {
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
+		if _, _, err = tx.get(ctx, actor, id); err != nil {
+			return err
+		}
+		if e, err = tx.Endpoints.Lock(ctx, id); err != nil {
+			return core.RefusalOf(err, "endpoint")
+		}
+		if err = fn(ctx, tx, e); err != nil {
+			return err
+		}
+		return core.AuditChange(ctx, tx.AuditLog, actor, action, Resource(id), e.Owners().Metadata())
+	})
+	return e, err
 }

@@ -3,7 +3,6 @@ package webhook
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 
 	"example.com/orders/internal/core"
 )
@@ -18,42 +17,28 @@ type Ended struct {
 // or that has failed for long, is disabled.
 func (s *Service) RecordAttempts(ctx context.Context, endpointID int64, attempts []Ended) error {
 	return s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		e, err := tx.Endpoints.Lock(ctx, endpointID, core.GrantEverybody)
+		e, err := tx.Endpoints.Lock(ctx, endpointID)
 		if errors.Is(err, core.ErrNotFound) {
 			return nil // deleted, with its deliveries
 		}
 		if err != nil {
 			return err
 		}
-		before := *e
+		failing, disabled := e.FailingSince, e.DisabledAt
 		for _, a := range attempts {
-			if err := tx.recordAttempt(ctx, e, a); err != nil {
+			e.note(a.Outcome, tx.Now)
+			if err := tx.Deliveries.Record(ctx, after(a.Attempt, a.Outcome, tx.Now)); err != nil {
 				return err
 			}
 		}
-		if e.FailingSince.Equal(before.FailingSince) && e.DisabledAt.Equal(before.DisabledAt) {
+		if e.FailingSince.Equal(failing) && e.DisabledAt.Equal(disabled) {
 			return nil
 		}
-		if err := tx.Endpoints.Save(ctx, e); err != nil || e.DisabledAt.Equal(before.DisabledAt) {
+		if err := tx.Endpoints.Save(ctx, e); err != nil || e.DisabledAt.Equal(disabled) {
 			return err
 		}
 		return tx.announceDisabled(ctx, e)
 	})
-}
-
-// recordAttempt records one attempt. It leaves a delivery alone that has been decided, or
-// attempted again, meanwhile.
-func (tx Tx) recordAttempt(ctx context.Context, e *Endpoint, a Ended) error {
-	e.note(a.Outcome, tx.Now)
-	d, err := tx.Deliveries.Lock(ctx, e.ID, a.DeliveryID)
-	if errors.Is(err, core.ErrNotFound) {
-		return nil
-	}
-	if err != nil || d.Status != Pending || d.Attempts != a.Number {
-		return err
-	}
-	d.note(a.Outcome, tx.Now, 2*rand.Float64()-1)
-	return tx.Deliveries.Save(ctx, d)
 }
 
 // announceDisabled tells the owner and the operators that the service has disabled an

@@ -1,11 +1,16 @@
 package webhook
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strconv"
 
 	"example.com/orders/internal/core"
 )
+
+// maxPerOwner bounds the endpoints of one owner: each event is stored for each of them.
+const maxPerOwner = 10
 
 // Service runs the webhook use cases.
 type Service struct {
@@ -26,7 +31,8 @@ func (s *Service) check(url *string, patterns []string) error {
 		}
 	}
 	for i, pattern := range patterns {
-		if !s.publishes(pattern) {
+		matches := func(t core.EventType) bool { return slices.Contains(PatternsOf(t), pattern) }
+		if !slices.ContainsFunc(s.EventTypes, matches) {
 			fields = append(fields, core.FieldFault{
 				Pointer: "/event_types/" + strconv.Itoa(i), Detail: "matches no event type",
 			})
@@ -38,7 +44,19 @@ func (s *Service) check(url *string, patterns []string) error {
 	return core.InvalidFields(fields)
 }
 
-// publishes reports whether a pattern matches at least one event type.
-func (s *Service) publishes(pattern string) bool {
-	return slices.ContainsFunc(s.EventTypes, func(t core.EventType) bool { return slices.Contains(PatternsOf(t), pattern) })
+// takeURL refuses the URL of another endpoint of the owner, and too many endpoints.
+func (tx Tx) takeURL(ctx context.Context, e *Endpoint) error {
+	existing, err := tx.Endpoints.LockOwner(ctx, e.Owner)
+	if err != nil {
+		return err
+	}
+	for _, other := range existing {
+		if other.URL == e.URL && other.ID != e.ID {
+			return core.Refuse(core.CodeWebhookEndpointExists, fmt.Sprintf("webhook endpoint %d has this URL", other.ID))
+		}
+	}
+	if e.ID == 0 && len(existing) >= maxPerOwner {
+		return core.InvalidField("", fmt.Sprintf("you have %d webhook endpoints; delete one first", len(existing)))
+	}
+	return nil
 }

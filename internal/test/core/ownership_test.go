@@ -194,12 +194,12 @@ var auditMetadata = map[string]core.Metadata{
 	"DeleteCustomerProfile":            {"customer_id": "ann"},
 	"GetCustomerProfile":               {"customer_id": "ann"},
 	"GetWebhookEndpoint":               {"seller_id": "shop"},
-	"UpdateWebhookEndpoint":            {"seller_id": "shop", "changed": "ordered"},
+	"UpdateWebhookEndpoint":            {"seller_id": "shop"},
 	"DeleteWebhookEndpoint":            {"seller_id": "shop"},
 	"RotateWebhookSecret":              {"seller_id": "shop"},
 	"TestWebhookEndpoint":              {"seller_id": "shop"},
 	"ListWebhookDeliveries":            {"seller_id": "shop"},
-	"RetryWebhookDelivery":             {"seller_id": "shop", "delivery_id": "an id"},
+	"RetryWebhookDelivery":             {"seller_id": "shop"},
 }
 
 func paymentMetadata(method string) core.Metadata {

@@ -265,9 +265,9 @@ func TestRetryDelivery_BeginsAnew(t *testing.T) {
 		t.Errorf("a test event is %+v, want it due now", first)
 	}
 	given := *first
-	given.Status, given.Attempts, given.NextAttemptAt, given.FinishedAt = webhook.Failed, 10, time.Time{}, f.now()
+	given.Status, given.NextAttemptAt, given.FinishedAt = webhook.Failed, time.Time{}, f.now()
 	given.Last = webhook.Outcome{Status: 500, Start: "no", Failure: webhook.FailedStatus}
-	f.save(t, &given)
+	f.record(t, &given)
 	f.advanceClock(time.Hour)
 	cmd := webhook.RetryDelivery{EndpointID: o.ID, DeliveryID: first.ID}
 	if _, err := f.Webhooks.RetryDelivery(t.Context(), shop, cmd); err != nil {
@@ -280,10 +280,10 @@ func TestRetryDelivery_BeginsAnew(t *testing.T) {
 	}
 }
 
-// save changes a delivery as an attempt does.
-func (f *fixture) save(t testing.TB, d *webhook.Delivery) {
+// record records an attempt.
+func (f *fixture) record(t testing.TB, d *webhook.Delivery) {
 	t.Helper()
-	err := f.Store.Webhooks().InTx(t.Context(), func(ctx context.Context, tx webhook.Tx) error { return tx.Deliveries.Save(ctx, d) })
+	err := f.Store.Webhooks().InTx(t.Context(), func(ctx context.Context, tx webhook.Tx) error { return tx.Deliveries.Record(ctx, d) })
 	if err != nil {
 		t.Fatal(err)
 	}

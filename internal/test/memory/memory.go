@@ -128,7 +128,7 @@ func (t *tx) customerTx() customer.Tx {
 
 func (t *tx) webhookTx() webhook.Tx {
 	return webhook.Tx{
-		Now: t.now, Owners: owners{t}, Endpoints: endpoints{t}, Deliveries: deliveries{t}, Outbox: outbox{t}, AuditLog: auditLog{t},
+		Now: t.now, Endpoints: endpoints{t}, Deliveries: deliveries{t}, Outbox: outbox{t}, AuditLog: auditLog{t},
 	}
 }
 

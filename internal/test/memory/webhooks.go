@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -8,15 +9,6 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/webhook"
 )
-
-// owners implements [webhook.Owners].
-type owners struct{ *tx }
-
-// Lock returns the endpoints of an owner. The transaction already has exclusive access to
-// everything.
-func (t owners) Lock(_ context.Context, owner string) ([]*webhook.Endpoint, error) {
-	return list(t.endpoints, func(e *webhook.Endpoint) bool { return e.Owner == owner }, endpointAt, all), nil
-}
 
 // endpoints implements [webhook.Endpoints].
 type endpoints struct{ *tx }
@@ -26,13 +18,14 @@ func (t endpoints) Get(_ context.Context, id int64) (*webhook.Endpoint, error) {
 	return find(t.endpoints, id)
 }
 
-// Lock returns an endpoint that the grant covers.
-func (t endpoints) Lock(_ context.Context, id int64, g core.Grant) (*webhook.Endpoint, error) {
-	e, err := find(t.endpoints, id)
-	if err == nil && !t.store.admits(g, e.Owners()) {
-		return nil, core.ErrNotGranted
-	}
-	return e, err
+// Lock returns an endpoint. The transaction already has exclusive access to everything.
+func (t endpoints) Lock(ctx context.Context, id int64) (*webhook.Endpoint, error) {
+	return t.Get(ctx, id)
+}
+
+// LockOwner returns the endpoints of an owner.
+func (t endpoints) LockOwner(_ context.Context, owner string) ([]*webhook.Endpoint, error) {
+	return list(t.endpoints, func(e *webhook.Endpoint) bool { return e.Owner == owner }, endpointAt, all), nil
 }
 
 // List returns a page of the endpoints that the grant covers and one more, newest first.
@@ -42,14 +35,14 @@ func (t endpoints) List(_ context.Context, g core.Grant, page core.Page) ([]*web
 
 // Save inserts or updates an endpoint. Nothing reads a secret again.
 func (t endpoints) Save(_ context.Context, e *webhook.Endpoint) error {
-	if e.New {
+	if e.ID == 0 {
 		e.ID = t.store.lastID.Add(1)
 	}
 	if has(t.endpoints, func(o *webhook.Endpoint) bool { return o.Owner == e.Owner && o.URL == e.URL && o.ID != e.ID }) {
 		return duplicate("endpoint of an owner with one URL")
 	}
 	stored := copyOf(e)
-	stored.New, stored.NewSecret, stored.EventTypes = false, "", slices.Clone(e.EventTypes)
+	stored.NewSecret, stored.EventTypes = "", slices.Clone(e.EventTypes)
 	stored.CreatedAt, stored.UpdatedAt = stamp(e.CreatedAt), stamp(e.UpdatedAt)
 	stored.FailingSince, stored.DisabledAt, stored.PreviousUntil = stamp(e.FailingSince), stamp(e.DisabledAt), time.Time{}
 	t.endpoints[e.ID] = stored
@@ -74,15 +67,6 @@ func endpointAt(e *webhook.Endpoint) core.Position {
 // deliveries implements [webhook.Deliveries].
 type deliveries struct{ *tx }
 
-// Lock returns a delivery of an endpoint.
-func (t deliveries) Lock(_ context.Context, endpointID, id int64) (*webhook.Delivery, error) {
-	d, err := find(t.deliveries, id)
-	if err == nil && d.EndpointID != endpointID {
-		return nil, core.ErrNotFound
-	}
-	return d, err
-}
-
 // List returns a page of deliveries and one more, newest first.
 func (t deliveries) List(_ context.Context, f webhook.Filter, page core.Page) ([]*webhook.Delivery, error) {
 	at := func(d *webhook.Delivery) core.Position { return core.Position{CreatedAt: d.CreatedAt, ID: d.ID} }
@@ -92,18 +76,33 @@ func (t deliveries) List(_ context.Context, f webhook.Filter, page core.Page) ([
 	return list(t.deliveries, matches, at, page), nil
 }
 
-// Add inserts a delivery.
-func (t deliveries) Add(ctx context.Context, _ core.Event, d *webhook.Delivery) error {
-	d.ID = t.store.lastID.Add(1)
-	d.EventID = uuidOf(d.ID)
-	return t.Save(ctx, d)
+// Add inserts a delivery, due now.
+func (t deliveries) Add(_ context.Context, endpointID int64, e core.Event) (*webhook.Delivery, error) {
+	id := t.store.lastID.Add(1)
+	d := &webhook.Delivery{ID: id, EndpointID: endpointID, EventID: uuidOf(id), EventType: e.Type, CreatedAt: t.now}
+	t.deliveries[id] = d
+	return t.Retry(context.Background(), endpointID, id)
 }
 
-// Save updates a delivery.
-func (t deliveries) Save(_ context.Context, d *webhook.Delivery) error {
-	stored := copyOf(d)
-	stored.CreatedAt, stored.NextAttemptAt, stored.FinishedAt = stamp(d.CreatedAt), stamp(d.NextAttemptAt), stamp(d.FinishedAt)
-	stored.Last.RetryAfter = 0
+// Retry makes a delivery due now.
+func (t deliveries) Retry(_ context.Context, endpointID, id int64) (*webhook.Delivery, error) {
+	d, err := find(t.deliveries, id)
+	if err != nil || d.EndpointID != endpointID {
+		return nil, cmp.Or(err, core.ErrNotFound)
+	}
+	d.Status, d.Attempts, d.NextAttemptAt, d.FinishedAt, d.Last = webhook.Pending, 0, t.now, time.Time{}, webhook.Outcome{}
+	t.deliveries[id] = copyOf(d)
+	return d, nil
+}
+
+// Record saves the outcome of the last attempt.
+func (t deliveries) Record(_ context.Context, d *webhook.Delivery) error {
+	stored, err := find(t.deliveries, d.ID)
+	if err != nil || stored.Status != webhook.Pending || stored.Attempts != d.Attempts {
+		return nil
+	}
+	stored.Status, stored.Last = d.Status, d.Last
+	stored.NextAttemptAt, stored.FinishedAt, stored.Last.RetryAfter = stamp(d.NextAttemptAt), stamp(d.FinishedAt), 0
 	t.deliveries[d.ID] = stored
 	return nil
 }

@@ -45,8 +45,8 @@ func (t *session) customers() customer.Tx {
 
 func (t *session) webhooks() webhook.Tx {
 	return webhook.Tx{
-		Now: t.now, Owners: endpoints.Owners{Session: t}, Endpoints: endpoints.Endpoints{Session: t},
-		Deliveries: endpoints.Deliveries{Session: t}, Outbox: outboxWriter{t}, AuditLog: auditLog{t},
+		Now: t.now, Endpoints: endpoints.Endpoints{Session: t}, Deliveries: endpoints.Deliveries{Session: t},
+		Outbox: outboxWriter{t}, AuditLog: auditLog{t},
 	}
 }
 

@@ -23,8 +23,9 @@ var cases = []struct {
 	{"an endpoint changes", endpointChanges},
 	{"an owner has one endpoint for a URL", oneEndpointOfAURL},
 	{"endpoints are listed newest first, those of the seller or all", endpointPages},
-	{"an endpoint is locked for its seller and for everybody", endpointGrants},
-	{"a delivery comes back as it was saved", deliveryRoundTrip},
+	{"an endpoint is locked", endpointLock},
+	{"an attempt is recorded, unless another has followed it", deliveryRecord},
+	{"a delivery is due again", deliveryRetry},
 	{"deliveries are listed newest first, those of a status or all", deliveryPages},
 	{"deliveries are deleted with their endpoint", deliveriesOfDeletedEndpoint},
 }
@@ -65,7 +66,7 @@ func (s store) inTx(t *testing.T, fn func(ctx context.Context, tx webhook.Tx) er
 func newEndpoint(seller, url string) *webhook.Endpoint {
 	return &webhook.Endpoint{
 		Owner: "owner of " + seller, SellerID: seller, URL: url, EventTypes: []string{"order.*", "refund.failed"}, Description: "shop",
-		Ordered: true, NewSecret: "whsec_1", CreatedAt: minute(1), UpdatedAt: minute(1), New: true,
+		Ordered: true, NewSecret: "whsec_1", CreatedAt: minute(1), UpdatedAt: minute(1),
 	}
 }
 
@@ -74,7 +75,7 @@ func (s store) endpoint(t *testing.T, e *webhook.Endpoint) *webhook.Endpoint {
 	t.Helper()
 	s.inTx(t, func(ctx context.Context, tx webhook.Tx) error { return tx.Endpoints.Save(ctx, e) })
 	stored := *e
-	stored.New, stored.NewSecret = false, ""
+	stored.NewSecret = ""
 	return &stored
 }
 
@@ -113,7 +114,7 @@ func oneEndpointOfAURL(t *testing.T, s store) {
 		t.Errorf("a second one: %v, want %v", err, core.ErrUnavailable)
 	}
 	s.inTx(t, func(ctx context.Context, tx webhook.Tx) error {
-		found, err := tx.Owners.Lock(ctx, first.Owner)
+		found, err := tx.Endpoints.LockOwner(ctx, first.Owner)
 		equal(t, "endpoints of the owner", found, []*webhook.Endpoint{first})
 		return err
 	})
@@ -154,41 +155,38 @@ func endpointPages(t *testing.T, s store) {
 	}
 }
 
-func endpointGrants(t *testing.T, s store) {
-	ours, forAll := s.endpoint(t, newEndpoint("shop", "https://a.example")), s.endpoint(t, newEndpoint("", "https://a.example"))
-	for _, c := range []struct {
-		id    int64
-		grant core.Grant
-		want  error
-	}{
-		{ours.ID, core.Grant{Seller: "shop"}, nil},
-		{ours.ID, core.GrantEverybody, nil},
-		{ours.ID, core.Grant{Seller: "other-shop"}, core.ErrNotGranted},
-		{ours.ID, core.Grant{Customer: "shop"}, core.ErrNotGranted},
-		{forAll.ID, core.Grant{Seller: "shop"}, core.ErrNotGranted},
-		{forAll.ID, core.Grant{}, core.ErrNotGranted},
-		{forAll.ID, core.GrantEverybody, nil},
-		{forAll.ID + 1000, core.GrantEverybody, core.ErrNotFound},
-	} {
-		err := s.InTx(t.Context(), func(ctx context.Context, tx webhook.Tx) error {
-			_, err := tx.Endpoints.Lock(ctx, c.id, c.grant)
-			return err
-		})
-		if !errors.Is(err, c.want) {
-			t.Errorf("endpoint %d for %+v: %v, want %v", c.id, c.grant, err, c.want)
+func endpointLock(t *testing.T, s store) {
+	e := s.endpoint(t, newEndpoint("shop", "https://a.example"))
+	s.inTx(t, func(ctx context.Context, tx webhook.Tx) error {
+		got, err := tx.Endpoints.Lock(ctx, e.ID)
+		equal(t, "the locked endpoint", got, e)
+		if _, err := tx.Endpoints.Lock(ctx, e.ID+1000); !errors.Is(err, core.ErrNotFound) {
+			t.Errorf("an unknown one: %v, want %v", err, core.ErrNotFound)
 		}
-	}
+		return err
+	})
 }
 
 // delivery queues a delivery of an event.
-func (s store) delivery(t *testing.T, endpointID int64, at time.Time) *webhook.Delivery {
+func (s store) delivery(t *testing.T, endpointID int64) (d *webhook.Delivery) {
 	t.Helper()
-	d := &webhook.Delivery{
-		EndpointID: endpointID, EventType: webhook.EventTest, Status: webhook.Pending, NextAttemptAt: at, CreatedAt: at,
-	}
 	event := core.Event{Type: webhook.EventTest, Aggregate: "webhook_endpoint/1", Data: webhook.EventData{EndpointID: endpointID}}
-	s.inTx(t, func(ctx context.Context, tx webhook.Tx) error { return tx.Deliveries.Add(ctx, event, d) })
+	s.inTx(t, func(ctx context.Context, tx webhook.Tx) (err error) {
+		d, err = tx.Deliveries.Add(ctx, endpointID, event)
+		return err
+	})
+	want := &webhook.Delivery{
+		ID: d.ID, EndpointID: endpointID, EventID: d.EventID, EventType: webhook.EventTest, Status: webhook.Pending,
+		NextAttemptAt: d.CreatedAt, CreatedAt: d.CreatedAt,
+	}
+	equal(t, "a new delivery", d, want)
 	return d
+}
+
+// record records an attempt as the last one.
+func (s store) record(t *testing.T, d *webhook.Delivery) {
+	t.Helper()
+	s.inTx(t, func(ctx context.Context, tx webhook.Tx) error { return tx.Deliveries.Record(ctx, d) })
 }
 
 func (s store) wantDeliveries(t *testing.T, what string, f webhook.Filter, page core.Page, want ...*webhook.Delivery) {
@@ -200,17 +198,41 @@ func (s store) wantDeliveries(t *testing.T, what string, f webhook.Filter, page 
 	})
 }
 
-func deliveryRoundTrip(t *testing.T, s store) {
+func deliveryRecord(t *testing.T, s store) {
 	e := s.endpoint(t, newEndpoint("shop", "https://a.example"))
-	d := s.delivery(t, e.ID, minute(1))
-	s.wantDeliveries(t, "a new one", webhook.Filter{EndpointID: e.ID}, core.Page{Limit: 10}, d)
-	d.Status, d.Attempts, d.NextAttemptAt, d.FinishedAt = webhook.Failed, 10, time.Time{}, minute(2)
-	d.Last = webhook.Outcome{Status: 500, Start: "да", Failure: webhook.FailedStatus}
-	s.inTx(t, func(ctx context.Context, tx webhook.Tx) error { return tx.Deliveries.Save(ctx, d) })
-	s.wantDeliveries(t, "after its last attempt", webhook.Filter{EndpointID: e.ID}, core.Page{Limit: 10}, d)
+	all, page := webhook.Filter{EndpointID: e.ID}, core.Page{Limit: 10}
+	d := s.delivery(t, e.ID)
+	d.NextAttemptAt, d.Last = minute(9), webhook.Outcome{Status: 500, Start: "да", Failure: webhook.FailedStatus}
+	s.record(t, d)
+	s.wantDeliveries(t, "after an attempt", all, page, d)
+	followed := *d
+	followed.Attempts, followed.Last = 1, webhook.Outcome{Status: 200}
+	s.record(t, &followed)
+	s.wantDeliveries(t, "after an attempt of another number", all, page, d)
+	d.Status, d.NextAttemptAt, d.FinishedAt = webhook.Failed, time.Time{}, minute(2)
+	s.record(t, d)
+	s.wantDeliveries(t, "after the last attempt", all, page, d)
+	decided := *d
+	decided.Status, decided.Last = webhook.Delivered, webhook.Outcome{Status: 200}
+	s.record(t, &decided)
+	s.wantDeliveries(t, "after the decision", all, page, d)
+}
+
+func deliveryRetry(t *testing.T, s store) {
+	e := s.endpoint(t, newEndpoint("shop", "https://a.example"))
+	first := s.delivery(t, e.ID)
+	ended := *first
+	ended.Status, ended.NextAttemptAt, ended.FinishedAt = webhook.Failed, time.Time{}, minute(2)
+	ended.Last = webhook.Outcome{Status: 500, Start: "no", Failure: webhook.FailedStatus}
+	s.record(t, &ended)
 	for endpointID, want := range map[int64]error{e.ID: nil, e.ID + 1000: core.ErrNotFound} {
 		err := s.InTx(t.Context(), func(ctx context.Context, tx webhook.Tx) error {
-			_, err := tx.Deliveries.Lock(ctx, endpointID, d.ID)
+			again, err := tx.Deliveries.Retry(ctx, endpointID, first.ID)
+			if err == nil {
+				want := *first
+				want.NextAttemptAt = again.NextAttemptAt
+				equal(t, "the delivery that is due again", again, &want)
+			}
 			return err
 		})
 		if !errors.Is(err, want) {
@@ -221,10 +243,10 @@ func deliveryRoundTrip(t *testing.T, s store) {
 
 func deliveryPages(t *testing.T, s store) {
 	e, other := s.endpoint(t, newEndpoint("shop", "https://a.example")), s.endpoint(t, newEndpoint("shop", "https://b.example"))
-	first, second, third := s.delivery(t, e.ID, minute(1)), s.delivery(t, e.ID, minute(2)), s.delivery(t, e.ID, minute(3))
-	s.delivery(t, other.ID, minute(4))
+	first, second, third := s.delivery(t, e.ID), s.delivery(t, e.ID), s.delivery(t, e.ID)
+	s.delivery(t, other.ID)
 	second.Status, second.NextAttemptAt, second.FinishedAt = webhook.Delivered, time.Time{}, minute(4)
-	s.inTx(t, func(ctx context.Context, tx webhook.Tx) error { return tx.Deliveries.Save(ctx, second) })
+	s.record(t, second)
 	all, page := webhook.Filter{EndpointID: e.ID}, core.Page{Limit: 10}
 	s.wantDeliveries(t, "all", all, page, third, second, first)
 	s.wantDeliveries(t, "one and one more", all, core.Page{Limit: 1}, third, second)
@@ -237,7 +259,7 @@ func deliveryPages(t *testing.T, s store) {
 
 func deliveriesOfDeletedEndpoint(t *testing.T, s store) {
 	e := s.endpoint(t, newEndpoint("shop", "https://a.example"))
-	s.delivery(t, e.ID, minute(1))
+	s.delivery(t, e.ID)
 	s.inTx(t, func(ctx context.Context, tx webhook.Tx) error { return tx.Endpoints.Delete(ctx, e.ID) })
 	s.wantDeliveries(t, "those of a deleted endpoint", webhook.Filter{EndpointID: e.ID}, core.Page{Limit: 10})
 	s.inTx(t, func(ctx context.Context, tx webhook.Tx) error {

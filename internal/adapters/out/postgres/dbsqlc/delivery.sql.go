@@ -217,39 +217,11 @@ func (q *Queries) MarkDispatched(ctx context.Context, ids []string) error {
 	return err
 }
 
-const releaseWebhookLease = `-- name: ReleaseWebhookLease :exec
-UPDATE webhook_lease SET until = '-infinity' WHERE holder = $1
-`
-
-func (q *Queries) ReleaseWebhookLease(ctx context.Context, holder string) error {
-	_, err := q.db.Exec(ctx, releaseWebhookLease, holder)
-	return err
-}
-
-const takeWebhookLease = `-- name: TakeWebhookLease :execrows
-UPDATE webhook_lease SET holder = $1, until = clock_timestamp() + make_interval(secs => $2)
-WHERE holder = $1 OR until <= clock_timestamp()
-`
-
-type TakeWebhookLeaseParams struct {
-	Holder  string
-	Seconds float64
-}
-
-// By this clock only, so that the clocks of the replicas need not agree.
-func (q *Queries) TakeWebhookLease(ctx context.Context, arg TakeWebhookLeaseParams) (int64, error) {
-	result, err := q.db.Exec(ctx, takeWebhookLease, arg.Holder, arg.Seconds)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
 const undispatchedEvents = `-- name: UndispatchedEvents :many
-SELECT event_id, incarnation, type, aggregate, schema_version, created_at, data, COALESCE(traceparent, '') AS traceparent,
-       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
+SELECT event_id, incarnation, type, aggregate, schema_version, created_at, data
 FROM outbox
 WHERE dispatched_at IS NULL AND EXISTS (SELECT FROM webhook_endpoint)
+  AND (SELECT pg_try_advisory_xact_lock(hashtext('webhook_delivery')))
 ORDER BY id
 LIMIT $1
 `
@@ -262,11 +234,9 @@ type UndispatchedEventsRow struct {
 	SchemaVersion int16
 	CreatedAt     time.Time
 	Data          []byte
-	Traceparent   string
-	Synchronous   bool
 }
 
-// While there is no endpoint, no event is read or marked.
+// None while there is no endpoint, or while another replica writes deliveries.
 func (q *Queries) UndispatchedEvents(ctx context.Context, maxEvents int32) ([]UndispatchedEventsRow, error) {
 	rows, err := q.db.Query(ctx, undispatchedEvents, maxEvents)
 	if err != nil {
@@ -284,8 +254,6 @@ func (q *Queries) UndispatchedEvents(ctx context.Context, maxEvents int32) ([]Un
 			&i.SchemaVersion,
 			&i.CreatedAt,
 			&i.Data,
-			&i.Traceparent,
-			&i.Synchronous,
 		); err != nil {
 			return nil, err
 		}

@@ -263,9 +263,3 @@ type WebhookEndpoint struct {
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 }
-
-type WebhookLease struct {
-	Singleton bool
-	Holder    string
-	Until     time.Time
-}

@@ -59,17 +59,6 @@ func (q *Queries) EndpointByID(ctx context.Context, id int64) ([]WebhookEndpoint
 	return items, nil
 }
 
-const endpointExists = `-- name: EndpointExists :one
-SELECT EXISTS (SELECT FROM webhook_endpoint WHERE id = $1)
-`
-
-func (q *Queries) EndpointExists(ctx context.Context, id int64) (bool, error) {
-	row := q.db.QueryRow(ctx, endpointExists, id)
-	var exists bool
-	err := row.Scan(&exists)
-	return exists, err
-}
-
 const endpointsOfOwner = `-- name: EndpointsOfOwner :many
 SELECT id, owner, seller_id, url, event_types, description, ordered, secret, previous_secret, previous_until, failing_since, disabled_at, disabled_reason, created_at, updated_at FROM webhook_endpoint WHERE owner = $1
 `
@@ -110,44 +99,73 @@ func (q *Queries) EndpointsOfOwner(ctx context.Context, owner string) ([]Webhook
 	return items, nil
 }
 
-const insertDelivery = `-- name: InsertDelivery :exec
-INSERT INTO webhook_delivery (id, endpoint_id, event_id, event_type, aggregate, position, body, event_at, created_at, next_attempt_at)
-OVERRIDING SYSTEM VALUE
-VALUES ($1, $2, $3, $4, $5, 0, $6, $7, $7, $7)
+const insertDelivery = `-- name: InsertDelivery :many
+INSERT INTO webhook_delivery (endpoint_id, event_id, event_type, aggregate, position, body, event_at, created_at, next_attempt_at)
+VALUES ($1, $2, $3, $4, 0, $5, $6, $6, $6)
+RETURNING id, endpoint_id, event_id, event_type, aggregate, position, body, status, attempts, next_attempt_at, response_status, response_start, error, event_at, created_at, finished_at
 `
 
 type InsertDeliveryParams struct {
-	ID         int64
 	EndpointID int64
 	EventID    string
 	EventType  string
 	Aggregate  string
 	Body       string
-	CreatedAt  time.Time
+	EventAt    time.Time
 }
 
 // An event for one endpoint, which has no place among those of the outbox.
-func (q *Queries) InsertDelivery(ctx context.Context, arg InsertDeliveryParams) error {
-	_, err := q.db.Exec(ctx, insertDelivery,
-		arg.ID,
+func (q *Queries) InsertDelivery(ctx context.Context, arg InsertDeliveryParams) ([]WebhookDelivery, error) {
+	rows, err := q.db.Query(ctx, insertDelivery,
 		arg.EndpointID,
 		arg.EventID,
 		arg.EventType,
 		arg.Aggregate,
 		arg.Body,
-		arg.CreatedAt,
+		arg.EventAt,
 	)
-	return err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []WebhookDelivery
+	for rows.Next() {
+		var i WebhookDelivery
+		if err := rows.Scan(
+			&i.ID,
+			&i.EndpointID,
+			&i.EventID,
+			&i.EventType,
+			&i.Aggregate,
+			&i.Position,
+			&i.Body,
+			&i.Status,
+			&i.Attempts,
+			&i.NextAttemptAt,
+			&i.ResponseStatus,
+			&i.ResponseStart,
+			&i.Error,
+			&i.EventAt,
+			&i.CreatedAt,
+			&i.FinishedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
-const insertEndpoint = `-- name: InsertEndpoint :exec
-INSERT INTO webhook_endpoint (id, owner, seller_id, url, event_types, description, ordered, secret, created_at, updated_at)
-OVERRIDING SYSTEM VALUE
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+const insertEndpoint = `-- name: InsertEndpoint :one
+INSERT INTO webhook_endpoint (owner, seller_id, url, event_types, description, ordered, secret, created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)
+RETURNING id
 `
 
 type InsertEndpointParams struct {
-	ID          int64
 	Owner       string
 	SellerID    *string
 	Url         string
@@ -156,12 +174,10 @@ type InsertEndpointParams struct {
 	Ordered     bool
 	Secret      string
 	CreatedAt   time.Time
-	UpdatedAt   time.Time
 }
 
-func (q *Queries) InsertEndpoint(ctx context.Context, arg InsertEndpointParams) error {
-	_, err := q.db.Exec(ctx, insertEndpoint,
-		arg.ID,
+func (q *Queries) InsertEndpoint(ctx context.Context, arg InsertEndpointParams) (int64, error) {
+	row := q.db.QueryRow(ctx, insertEndpoint,
 		arg.Owner,
 		arg.SellerID,
 		arg.Url,
@@ -170,9 +186,10 @@ func (q *Queries) InsertEndpoint(ctx context.Context, arg InsertEndpointParams) 
 		arg.Ordered,
 		arg.Secret,
 		arg.CreatedAt,
-		arg.UpdatedAt,
 	)
-	return err
+	var id int64
+	err := row.Scan(&id)
+	return id, err
 }
 
 const listDeliveries = `-- name: ListDeliveries :many
@@ -347,70 +364,13 @@ func (q *Queries) ListEndpointsOfSeller(ctx context.Context, arg ListEndpointsOf
 	return items, nil
 }
 
-const lockDelivery = `-- name: LockDelivery :many
-SELECT id, endpoint_id, event_id, event_type, aggregate, position, body, status, attempts, next_attempt_at, response_status, response_start, error, event_at, created_at, finished_at FROM webhook_delivery
-WHERE id = $1 AND endpoint_id + 0 = $2::bigint
-FOR NO KEY UPDATE
-`
-
-type LockDeliveryParams struct {
-	ID         int64
-	EndpointID int64
-}
-
-// The sum keeps the indexes of the endpoint out of the plan.
-func (q *Queries) LockDelivery(ctx context.Context, arg LockDeliveryParams) ([]WebhookDelivery, error) {
-	rows, err := q.db.Query(ctx, lockDelivery, arg.ID, arg.EndpointID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []WebhookDelivery
-	for rows.Next() {
-		var i WebhookDelivery
-		if err := rows.Scan(
-			&i.ID,
-			&i.EndpointID,
-			&i.EventID,
-			&i.EventType,
-			&i.Aggregate,
-			&i.Position,
-			&i.Body,
-			&i.Status,
-			&i.Attempts,
-			&i.NextAttemptAt,
-			&i.ResponseStatus,
-			&i.ResponseStart,
-			&i.Error,
-			&i.EventAt,
-			&i.CreatedAt,
-			&i.FinishedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const lockEndpoint = `-- name: LockEndpoint :many
-SELECT id, owner, seller_id, url, event_types, description, ordered, secret, previous_secret, previous_until, failing_since, disabled_at, disabled_reason, created_at, updated_at FROM webhook_endpoint
-WHERE id = $1 AND ($2::bool OR seller_id = $3)
-FOR NO KEY UPDATE
+SELECT id, owner, seller_id, url, event_types, description, ordered, secret, previous_secret, previous_until, failing_since, disabled_at, disabled_reason, created_at, updated_at FROM webhook_endpoint WHERE id = $1 FOR NO KEY UPDATE
 `
 
-type LockEndpointParams struct {
-	ID        int64
-	Everybody bool
-	AsSeller  *string
-}
-
-// Locks the endpoint only for its seller, or everybody. Its deliveries may still be written.
-func (q *Queries) LockEndpoint(ctx context.Context, arg LockEndpointParams) ([]WebhookEndpoint, error) {
-	rows, err := q.db.Query(ctx, lockEndpoint, arg.ID, arg.Everybody, arg.AsSeller)
+// Its deliveries may still be written.
+func (q *Queries) LockEndpoint(ctx context.Context, id int64) ([]WebhookEndpoint, error) {
+	rows, err := q.db.Query(ctx, lockEndpoint, id)
 	if err != nil {
 		return nil, err
 	}
@@ -454,86 +414,114 @@ func (q *Queries) LockOwner(ctx context.Context, owner string) error {
 	return err
 }
 
-const nextDelivery = `-- name: NextDelivery :one
-SELECT nextval('webhook_delivery_id_seq') AS id, i.id AS incarnation FROM incarnation i WHERE i.singleton
+const newEvent = `-- name: NewEvent :one
+SELECT now()::timestamptz AS at, i.id AS incarnation FROM incarnation i WHERE i.singleton
 `
 
-type NextDeliveryRow struct {
-	ID          int64
+type NewEventRow struct {
+	At          time.Time
 	Incarnation string
 }
 
-// The id of a delivery, and what an event written now has as its source.
-func (q *Queries) NextDelivery(ctx context.Context) (NextDeliveryRow, error) {
-	row := q.db.QueryRow(ctx, nextDelivery)
-	var i NextDeliveryRow
-	err := row.Scan(&i.ID, &i.Incarnation)
+// The time of an event that is written now, and the source of its id.
+func (q *Queries) NewEvent(ctx context.Context) (NewEventRow, error) {
+	row := q.db.QueryRow(ctx, newEvent)
+	var i NewEventRow
+	err := row.Scan(&i.At, &i.Incarnation)
 	return i, err
 }
 
-const nextEndpointID = `-- name: NextEndpointID :one
-SELECT nextval('webhook_endpoint_id_seq')
-`
-
-func (q *Queries) NextEndpointID(ctx context.Context) (int64, error) {
-	row := q.db.QueryRow(ctx, nextEndpointID)
-	var nextval int64
-	err := row.Scan(&nextval)
-	return nextval, err
-}
-
-const replaceSecret = `-- name: ReplaceSecret :exec
-UPDATE webhook_endpoint SET previous_secret = secret, previous_until = $1, secret = $2 WHERE id = $3
-`
-
-type ReplaceSecretParams struct {
-	PreviousUntil *time.Time
-	Secret        string
-	ID            int64
-}
-
-func (q *Queries) ReplaceSecret(ctx context.Context, arg ReplaceSecretParams) error {
-	_, err := q.db.Exec(ctx, replaceSecret, arg.PreviousUntil, arg.Secret, arg.ID)
-	return err
-}
-
-const updateDelivery = `-- name: UpdateDelivery :exec
+const recordAttempt = `-- name: RecordAttempt :exec
 UPDATE webhook_delivery
-SET status = $1, attempts = $2, next_attempt_at = $3, response_status = $4,
-    response_start = $5, error = $6, finished_at = $7
-WHERE id = $8
+SET status = $1, next_attempt_at = $2, response_status = $3,
+    response_start = $4, error = $5, finished_at = $6
+WHERE id = $7 AND status = 'pending' AND attempts = $8
 `
 
-type UpdateDeliveryParams struct {
+type RecordAttemptParams struct {
 	Status         string
-	Attempts       int32
 	NextAttemptAt  *time.Time
 	ResponseStatus *int32
 	ResponseStart  *string
 	Error          *string
 	FinishedAt     *time.Time
 	ID             int64
+	Attempts       int32
 }
 
-func (q *Queries) UpdateDelivery(ctx context.Context, arg UpdateDeliveryParams) error {
-	_, err := q.db.Exec(ctx, updateDelivery,
+func (q *Queries) RecordAttempt(ctx context.Context, arg RecordAttemptParams) error {
+	_, err := q.db.Exec(ctx, recordAttempt,
 		arg.Status,
-		arg.Attempts,
 		arg.NextAttemptAt,
 		arg.ResponseStatus,
 		arg.ResponseStart,
 		arg.Error,
 		arg.FinishedAt,
 		arg.ID,
+		arg.Attempts,
 	)
 	return err
+}
+
+const retryDelivery = `-- name: RetryDelivery :many
+UPDATE webhook_delivery
+SET status = 'pending', attempts = 0, next_attempt_at = now(), finished_at = NULL,
+    response_status = NULL, response_start = NULL, error = NULL
+WHERE id = $1 AND endpoint_id + 0 = $2::bigint
+RETURNING id, endpoint_id, event_id, event_type, aggregate, position, body, status, attempts, next_attempt_at, response_status, response_start, error, event_at, created_at, finished_at
+`
+
+type RetryDeliveryParams struct {
+	ID         int64
+	EndpointID int64
+}
+
+// The sum keeps the indexes of the endpoint out of the plan.
+func (q *Queries) RetryDelivery(ctx context.Context, arg RetryDeliveryParams) ([]WebhookDelivery, error) {
+	rows, err := q.db.Query(ctx, retryDelivery, arg.ID, arg.EndpointID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []WebhookDelivery
+	for rows.Next() {
+		var i WebhookDelivery
+		if err := rows.Scan(
+			&i.ID,
+			&i.EndpointID,
+			&i.EventID,
+			&i.EventType,
+			&i.Aggregate,
+			&i.Position,
+			&i.Body,
+			&i.Status,
+			&i.Attempts,
+			&i.NextAttemptAt,
+			&i.ResponseStatus,
+			&i.ResponseStart,
+			&i.Error,
+			&i.EventAt,
+			&i.CreatedAt,
+			&i.FinishedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const updateEndpoint = `-- name: UpdateEndpoint :exec
 UPDATE webhook_endpoint
 SET url = $1, event_types = $2, description = $3, ordered = $4,
-    failing_since = $5, disabled_at = $6, disabled_reason = $7, updated_at = $8
-WHERE id = $9
+    secret = COALESCE($5, secret),
+    previous_secret = CASE WHEN $5::text IS NULL THEN previous_secret ELSE secret END,
+    previous_until = CASE WHEN $5::text IS NULL THEN previous_until ELSE $6::timestamptz END,
+    failing_since = $7, disabled_at = $8, disabled_reason = $9, updated_at = $10
+WHERE id = $11
 `
 
 type UpdateEndpointParams struct {
@@ -541,6 +529,8 @@ type UpdateEndpointParams struct {
 	EventTypes     []string
 	Description    string
 	Ordered        bool
+	NewSecret      *string
+	PreviousUntil  *time.Time
 	FailingSince   *time.Time
 	DisabledAt     *time.Time
 	DisabledReason *string
@@ -548,12 +538,15 @@ type UpdateEndpointParams struct {
 	ID             int64
 }
 
+// A new secret moves the present one aside.
 func (q *Queries) UpdateEndpoint(ctx context.Context, arg UpdateEndpointParams) error {
 	_, err := q.db.Exec(ctx, updateEndpoint,
 		arg.Url,
 		arg.EventTypes,
 		arg.Description,
 		arg.Ordered,
+		arg.NewSecret,
+		arg.PreviousUntil,
 		arg.FailingSince,
 		arg.DisabledAt,
 		arg.DisabledReason,

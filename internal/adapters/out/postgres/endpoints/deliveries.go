@@ -18,11 +18,6 @@ import (
 // Deliveries implements [webhook.Deliveries].
 type Deliveries struct{ Session Session }
 
-// Lock locks and loads a delivery of an endpoint.
-func (s Deliveries) Lock(ctx context.Context, endpointID, id int64) (*webhook.Delivery, error) {
-	return fetch.One(ctx, s.Session, (*queries).LockDelivery, dbsqlc.LockDeliveryParams{ID: id, EndpointID: endpointID}, deliveryOf)
-}
-
 // List returns a page plus one more delivery, newest first.
 func (s Deliveries) List(ctx context.Context, f webhook.Filter, page core.Page) ([]*webhook.Delivery, error) {
 	statuses := []string{string(webhook.Pending), string(webhook.Delivered), string(webhook.Failed)}
@@ -34,40 +29,39 @@ func (s Deliveries) List(ctx context.Context, f webhook.Filter, page core.Page) 
 	}, deliveryOf)
 }
 
-// Add inserts a pending delivery.
-func (s Deliveries) Add(ctx context.Context, e core.Event, d *webhook.Delivery) error {
-	var row dbsqlc.NextDeliveryRow
-	next := func(ctx context.Context, q *queries) (err error) { row, err = q.NextDelivery(ctx); return err }
-	if err := s.Session.Load(ctx, next); err != nil {
-		return err
+// Add inserts a delivery, due now.
+func (s Deliveries) Add(ctx context.Context, endpointID int64, e core.Event) (*webhook.Delivery, error) {
+	var now dbsqlc.NewEventRow
+	first := func(ctx context.Context, q *queries) (err error) { now, err = q.NewEvent(ctx); return err }
+	if err := s.Session.Load(ctx, first); err != nil {
+		return nil, err
 	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return fmt.Errorf("make the id of event %s: %w", e.Type, err)
-	}
-	d.ID, d.EventID = row.ID, id.String()
 	data, err := relay.EncodeData(e.Data)
 	if err != nil {
-		return fmt.Errorf("encode event %s: %w", e.Type, err)
+		return nil, fmt.Errorf("encode event %s: %w", e.Type, err)
 	}
 	event := outbox.Event{
-		ID: d.EventID, Source: relay.SourceOf(row.Incarnation), Type: string(e.Type), Aggregate: e.Aggregate,
-		Version: 1, At: d.CreatedAt, Data: data,
+		ID: uuid.Must(uuid.NewV7()).String(), Source: relay.SourceOf(now.Incarnation), Type: string(e.Type),
+		Aggregate: e.Aggregate, Version: 1, At: now.At.UTC(), Data: data,
 	}
 	body, err := event.CloudEvent()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.Session.Writes().InsertDelivery(ctx, dbsqlc.InsertDeliveryParams{
-		ID: d.ID, EndpointID: d.EndpointID, EventID: d.EventID, EventType: event.Type, Aggregate: e.Aggregate,
-		Body: string(body), CreatedAt: d.CreatedAt,
-	})
+	return fetch.One(ctx, s.Session, (*queries).InsertDelivery, dbsqlc.InsertDeliveryParams{
+		EndpointID: endpointID, EventID: event.ID, EventType: event.Type, Aggregate: e.Aggregate, Body: string(body), EventAt: now.At,
+	}, deliveryOf)
 }
 
-// Save updates a delivery.
-func (s Deliveries) Save(ctx context.Context, d *webhook.Delivery) error {
-	return s.Session.Writes().UpdateDelivery(ctx, dbsqlc.UpdateDeliveryParams{
-		ID: d.ID, Status: string(d.Status), Attempts: int32(d.Attempts), NextAttemptAt: null.IfZeroTime(d.NextAttemptAt),
+// Retry makes a delivery due.
+func (s Deliveries) Retry(ctx context.Context, endpointID, id int64) (*webhook.Delivery, error) {
+	return fetch.One(ctx, s.Session, (*queries).RetryDelivery, dbsqlc.RetryDeliveryParams{ID: id, EndpointID: endpointID}, deliveryOf)
+}
+
+// Record saves the outcome of the last attempt.
+func (s Deliveries) Record(ctx context.Context, d *webhook.Delivery) error {
+	return s.Session.Writes().RecordAttempt(ctx, dbsqlc.RecordAttemptParams{
+		ID: d.ID, Attempts: int32(d.Attempts), Status: string(d.Status), NextAttemptAt: null.IfZeroTime(d.NextAttemptAt),
 		ResponseStatus: null.IfZero(int32(d.Last.Status)), ResponseStart: null.IfZero(d.Last.Start),
 		Error: null.IfZero(string(d.Last.Failure)), FinishedAt: null.IfZeroTime(d.FinishedAt),
 	})

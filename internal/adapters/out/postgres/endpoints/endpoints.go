@@ -8,7 +8,6 @@ import (
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/adapters/out/postgres/fetch"
 	"example.com/orders/internal/adapters/out/postgres/null"
-	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/webhook"
 )
@@ -22,22 +21,6 @@ type Session interface {
 	Writes() *queries
 }
 
-// Owners implements [webhook.Owners].
-type Owners struct{ Session Session }
-
-// Lock locks a name, because an owner may have no row yet. If two owners share a hash by
-// chance, one waits for the other without need.
-func (s Owners) Lock(ctx context.Context, owner string) ([]*webhook.Endpoint, error) {
-	lock := func(ctx context.Context, q *queries) error { return q.LockOwner(ctx, owner) }
-	var rows []dbsqlc.WebhookEndpoint
-	err := s.Session.Load(ctx, lock, pgtx.Into(&rows, (*queries).EndpointsOfOwner, owner))
-	found := make([]*webhook.Endpoint, len(rows))
-	for i, row := range rows {
-		found[i], _ = endpointOf(row)
-	}
-	return found, err
-}
-
 // Endpoints implements [webhook.Endpoints].
 type Endpoints struct{ Session Session }
 
@@ -46,65 +29,48 @@ func (s Endpoints) Get(ctx context.Context, id int64) (*webhook.Endpoint, error)
 	return fetch.One(ctx, s.Session, (*queries).EndpointByID, id, endpointOf)
 }
 
-// Lock locks and loads an endpoint that the grant covers.
-func (s Endpoints) Lock(ctx context.Context, id int64, g core.Grant) (*webhook.Endpoint, error) {
-	var exists bool
-	var rows []dbsqlc.WebhookEndpoint
-	lock := dbsqlc.LockEndpointParams{ID: id, Everybody: g.Everybody, AsSeller: null.IfZero(g.Seller)}
-	err := s.Session.Load(ctx, pgtx.Into(&exists, (*queries).EndpointExists, id), pgtx.Into(&rows, (*queries).LockEndpoint, lock))
-	switch {
-	case err != nil:
+// Lock locks and loads an endpoint.
+func (s Endpoints) Lock(ctx context.Context, id int64) (*webhook.Endpoint, error) {
+	return fetch.One(ctx, s.Session, (*queries).LockEndpoint, id, endpointOf)
+}
+
+// LockOwner locks a name, because an owner may have no row yet. If two owners share a hash
+// by chance, one waits for the other without need.
+func (s Endpoints) LockOwner(ctx context.Context, owner string) ([]*webhook.Endpoint, error) {
+	lock := func(ctx context.Context, q *queries) error { return q.LockOwner(ctx, owner) }
+	if err := s.Session.Load(ctx, lock); err != nil {
 		return nil, err
-	case len(rows) > 0:
-		return endpointOf(rows[0])
-	case exists:
-		return nil, core.ErrNotGranted
 	}
-	return nil, core.ErrNotFound
+	return fetch.List(ctx, s.Session, (*queries).EndpointsOfOwner, owner, endpointOf)
 }
 
 // List returns a page plus one more endpoint, newest first.
 func (s Endpoints) List(ctx context.Context, g core.Grant, page core.Page) ([]*webhook.Endpoint, error) {
-	by := dbsqlc.ListEndpointsOfSellerParams{
-		SellerID: null.IfZero(g.Seller), BeforeTime: null.IfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID,
-		Rows: int32(page.Limit + 1),
+	before, rows := null.IfZeroTime(page.After.CreatedAt), int32(page.Limit+1)
+	if g.Everybody {
+		return fetch.List(ctx, s.Session, (*queries).ListEndpoints, dbsqlc.ListEndpointsParams{
+			BeforeTime: before, BeforeID: page.After.ID, Rows: rows,
+		}, endpointOf)
 	}
-	if !g.Everybody {
-		return fetch.List(ctx, s.Session, (*queries).ListEndpointsOfSeller, by, endpointOf)
-	}
-	return fetch.List(ctx, s.Session, (*queries).ListEndpoints, dbsqlc.ListEndpointsParams{
-		BeforeTime: by.BeforeTime, BeforeID: by.BeforeID, Rows: by.Rows,
+	return fetch.List(ctx, s.Session, (*queries).ListEndpointsOfSeller, dbsqlc.ListEndpointsOfSellerParams{
+		SellerID: null.IfZero(g.Seller), BeforeTime: before, BeforeID: page.After.ID, Rows: rows,
 	}, endpointOf)
 }
 
-// Save inserts or updates an endpoint.
-func (s Endpoints) Save(ctx context.Context, e *webhook.Endpoint) error {
-	if e.New {
-		return s.insert(ctx, e)
-	}
-	if e.NewSecret != "" {
-		err := s.Session.Writes().ReplaceSecret(ctx, dbsqlc.ReplaceSecretParams{
-			ID: e.ID, Secret: e.NewSecret, PreviousUntil: null.IfZeroTime(e.PreviousUntil),
+// Save updates an endpoint, or inserts a new one.
+func (s Endpoints) Save(ctx context.Context, e *webhook.Endpoint) (err error) {
+	if e.ID == 0 {
+		e.ID, err = fetch.Find(ctx, s.Session, (*queries).InsertEndpoint, dbsqlc.InsertEndpointParams{
+			Owner: e.Owner, SellerID: null.IfZero(e.SellerID), Url: e.URL, EventTypes: e.EventTypes,
+			Description: e.Description, Ordered: e.Ordered, Secret: e.NewSecret, CreatedAt: e.CreatedAt,
 		})
-		if err != nil {
-			return err
-		}
+		return err
 	}
 	return s.Session.Writes().UpdateEndpoint(ctx, dbsqlc.UpdateEndpointParams{
 		ID: e.ID, Url: e.URL, EventTypes: e.EventTypes, Description: e.Description, Ordered: e.Ordered,
+		NewSecret: null.IfZero(e.NewSecret), PreviousUntil: null.IfZeroTime(e.PreviousUntil),
 		FailingSince: null.IfZeroTime(e.FailingSince), DisabledAt: null.IfZeroTime(e.DisabledAt),
 		DisabledReason: null.IfZero(string(e.DisabledReason)), UpdatedAt: e.UpdatedAt,
-	})
-}
-
-func (s Endpoints) insert(ctx context.Context, e *webhook.Endpoint) error {
-	next := func(ctx context.Context, q *queries) (err error) { e.ID, err = q.NextEndpointID(ctx); return err }
-	if err := s.Session.Load(ctx, next); err != nil {
-		return err
-	}
-	return s.Session.Writes().InsertEndpoint(ctx, dbsqlc.InsertEndpointParams{
-		ID: e.ID, Owner: e.Owner, SellerID: null.IfZero(e.SellerID), Url: e.URL, EventTypes: e.EventTypes,
-		Description: e.Description, Ordered: e.Ordered, Secret: e.NewSecret, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 	})
 }
 

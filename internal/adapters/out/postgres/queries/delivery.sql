@@ -1,17 +1,9 @@
--- name: TakeWebhookLease :execrows
--- By this clock only, so that the clocks of the replicas need not agree.
-UPDATE webhook_lease SET holder = @holder, until = clock_timestamp() + make_interval(secs => @seconds)
-WHERE holder = @holder OR until <= clock_timestamp();
-
--- name: ReleaseWebhookLease :exec
-UPDATE webhook_lease SET until = '-infinity' WHERE holder = @holder;
-
 -- name: UndispatchedEvents :many
--- While there is no endpoint, no event is read or marked.
-SELECT event_id, incarnation, type, aggregate, schema_version, created_at, data, COALESCE(traceparent, '') AS traceparent,
-       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
+-- None while there is no endpoint, or while another replica writes deliveries.
+SELECT event_id, incarnation, type, aggregate, schema_version, created_at, data
 FROM outbox
 WHERE dispatched_at IS NULL AND EXISTS (SELECT FROM webhook_endpoint)
+  AND (SELECT pg_try_advisory_xact_lock(hashtext('webhook_delivery')))
 ORDER BY id
 LIMIT @max_events;
 

@@ -1,14 +1,9 @@
 -- name: EndpointByID :many
 SELECT * FROM webhook_endpoint WHERE id = @id;
 
--- name: EndpointExists :one
-SELECT EXISTS (SELECT FROM webhook_endpoint WHERE id = @id);
-
 -- name: LockEndpoint :many
--- Locks the endpoint only for its seller, or everybody. Its deliveries may still be written.
-SELECT * FROM webhook_endpoint
-WHERE id = @id AND (@everybody::bool OR seller_id = sqlc.narg(as_seller))
-FOR NO KEY UPDATE;
+-- Its deliveries may still be written.
+SELECT * FROM webhook_endpoint WHERE id = @id FOR NO KEY UPDATE;
 
 -- name: LockOwner :exec
 SELECT pg_advisory_xact_lock(hashtext('webhook_endpoint'), hashtext(@owner::text));
@@ -30,31 +25,23 @@ WHERE seller_id = @seller_id AND seller_id >= ''
 ORDER BY created_at DESC, id DESC
 LIMIT @rows;
 
--- name: NextEndpointID :one
-SELECT nextval('webhook_endpoint_id_seq');
-
--- name: InsertEndpoint :exec
-INSERT INTO webhook_endpoint (id, owner, seller_id, url, event_types, description, ordered, secret, created_at, updated_at)
-OVERRIDING SYSTEM VALUE
-VALUES (@id, @owner, @seller_id, @url, @event_types, @description, @ordered, @secret, @created_at, @updated_at);
+-- name: InsertEndpoint :one
+INSERT INTO webhook_endpoint (owner, seller_id, url, event_types, description, ordered, secret, created_at, updated_at)
+VALUES (@owner, @seller_id, @url, @event_types, @description, @ordered, @secret, @created_at, @created_at)
+RETURNING id;
 
 -- name: UpdateEndpoint :exec
+-- A new secret moves the present one aside.
 UPDATE webhook_endpoint
 SET url = @url, event_types = @event_types, description = @description, ordered = @ordered,
+    secret = COALESCE(sqlc.narg(new_secret), secret),
+    previous_secret = CASE WHEN sqlc.narg(new_secret)::text IS NULL THEN previous_secret ELSE secret END,
+    previous_until = CASE WHEN sqlc.narg(new_secret)::text IS NULL THEN previous_until ELSE sqlc.narg(previous_until)::timestamptz END,
     failing_since = @failing_since, disabled_at = @disabled_at, disabled_reason = @disabled_reason, updated_at = @updated_at
 WHERE id = @id;
 
--- name: ReplaceSecret :exec
-UPDATE webhook_endpoint SET previous_secret = secret, previous_until = @previous_until, secret = @secret WHERE id = @id;
-
 -- name: DeleteEndpoint :exec
 DELETE FROM webhook_endpoint WHERE id = @id;
-
--- name: LockDelivery :many
--- The sum keeps the indexes of the endpoint out of the plan.
-SELECT * FROM webhook_delivery
-WHERE id = @id AND endpoint_id + 0 = @endpoint_id::bigint
-FOR NO KEY UPDATE;
 
 -- name: ListDeliveries :many
 -- Reads a page of each wanted status from the index.
@@ -72,18 +59,26 @@ WHERE id = ANY(ARRAY(
 ))
 ORDER BY id DESC;
 
--- name: NextDelivery :one
--- The id of a delivery, and what an event written now has as its source.
-SELECT nextval('webhook_delivery_id_seq') AS id, i.id AS incarnation FROM incarnation i WHERE i.singleton;
+-- name: NewEvent :one
+-- The time of an event that is written now, and the source of its id.
+SELECT now()::timestamptz AS at, i.id AS incarnation FROM incarnation i WHERE i.singleton;
 
--- name: InsertDelivery :exec
+-- name: InsertDelivery :many
 -- An event for one endpoint, which has no place among those of the outbox.
-INSERT INTO webhook_delivery (id, endpoint_id, event_id, event_type, aggregate, position, body, event_at, created_at, next_attempt_at)
-OVERRIDING SYSTEM VALUE
-VALUES (@id, @endpoint_id, @event_id, @event_type, @aggregate, 0, @body, @created_at, @created_at, @created_at);
+INSERT INTO webhook_delivery (endpoint_id, event_id, event_type, aggregate, position, body, event_at, created_at, next_attempt_at)
+VALUES (@endpoint_id, @event_id, @event_type, @aggregate, 0, @body, @event_at, @event_at, @event_at)
+RETURNING *;
 
--- name: UpdateDelivery :exec
+-- name: RetryDelivery :many
+-- The sum keeps the indexes of the endpoint out of the plan.
 UPDATE webhook_delivery
-SET status = @status, attempts = @attempts, next_attempt_at = @next_attempt_at, response_status = @response_status,
+SET status = 'pending', attempts = 0, next_attempt_at = now(), finished_at = NULL,
+    response_status = NULL, response_start = NULL, error = NULL
+WHERE id = @id AND endpoint_id + 0 = @endpoint_id::bigint
+RETURNING *;
+
+-- name: RecordAttempt :exec
+UPDATE webhook_delivery
+SET status = @status, next_attempt_at = @next_attempt_at, response_status = @response_status,
     response_start = @response_start, error = @error, finished_at = @finished_at
-WHERE id = @id;
+WHERE id = @id AND status = 'pending' AND attempts = @attempts;

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -13,62 +14,40 @@ import (
 )
 
 // Deliveries turns outbox events into webhook deliveries, and hands those out that are
-// due. To the relay it is both the outbox, with a mark and a lease for this purpose, and
-// the broker: [outbox.Store], [outbox.Publisher] and [webhook.Queue].
+// due. It implements [webhook.Queue].
 type Deliveries struct{ db *pgtx.DB }
 
 // NewDeliveries returns the deliveries of a database.
 func NewDeliveries(db *pgtx.DB) *Deliveries { return &Deliveries{db} }
 
-// Lease is [Outbox.Lease] for the relay that writes deliveries.
-func (d *Deliveries) Lease(ctx context.Context, holder string, ttl time.Duration) (bool, error) {
-	var n int64
-	lease := dbsqlc.TakeWebhookLeaseParams{Holder: holder, Seconds: ttl.Seconds()}
-	err := d.db.ExecOnce(ctx, pgtx.Into(&n, (*dbsqlc.Queries).TakeWebhookLease, lease))
-	return n == 1, pgtx.Failed("take the webhook lease", err)
-}
-
-// Release is [Outbox.Release] for the relay that writes deliveries.
-func (d *Deliveries) Release(ctx context.Context, holder string) error {
-	err := d.db.ExecOnce(ctx, func(ctx context.Context, q *dbsqlc.Queries) error { return q.ReleaseWebhookLease(ctx, holder) })
-	return pgtx.Failed("release the webhook lease", err)
-}
-
-// Unpublished returns the first events without deliveries; see [Outbox.Unpublished]. It
-// returns none while there is no endpoint.
-func (d *Deliveries) Unpublished(ctx context.Context, limit int) ([]outbox.Event, error) {
-	return replicated(ctx, d.db, func(ctx context.Context, q *dbsqlc.Queries) ([]dbsqlc.UnpublishedEventsRow, error) {
-		found, err := q.UndispatchedEvents(ctx, int32(limit))
-		rows := make([]dbsqlc.UnpublishedEventsRow, len(found))
-		for i, row := range found {
-			rows[i] = dbsqlc.UnpublishedEventsRow(row)
+// Dispatch implements [webhook.Queue].
+func (d *Deliveries) Dispatch(ctx context.Context, limit int) (events int, err error) {
+	err = d.db.WriteOnce(ctx, func(ctx context.Context, t *pgtx.Tx) error {
+		var rows []dbsqlc.UndispatchedEventsRow
+		_, err := t.LoadFirst(ctx, pgtx.Into(&rows, (*dbsqlc.Queries).UndispatchedEvents, int32(limit)))
+		if err != nil || len(rows) == 0 {
+			return cmp.Or(err, pgtx.ErrNothingToCommit)
 		}
-		return rows, err
+		var insert dbsqlc.InsertDeliveriesParams
+		for _, row := range rows {
+			e := outbox.Event{
+				ID: row.EventID, Source: SourceOf(row.Incarnation), Type: row.Type, Aggregate: row.Aggregate,
+				Version: int(row.SchemaVersion), At: row.CreatedAt.UTC(), Data: row.Data,
+			}
+			body, err := e.CloudEvent()
+			if err != nil {
+				return err
+			}
+			insert.EventIds, insert.Bodies = append(insert.EventIds, e.ID), append(insert.Bodies, string(body))
+			insert.Patterns = append(insert.Patterns, strings.Join(webhook.PatternsOf(core.EventType(e.Type)), " "))
+		}
+		events = len(rows)
+		if err := t.Writes().InsertDeliveries(ctx, insert); err != nil {
+			return err
+		}
+		return t.Writes().MarkDispatched(ctx, insert.EventIds)
 	})
-}
-
-// Publish writes the deliveries of events to the endpoints that want them.
-func (d *Deliveries) Publish(ctx context.Context, events []outbox.Event) (acked []string, err error) {
-	var insert dbsqlc.InsertDeliveriesParams
-	for _, e := range events {
-		body, err := e.CloudEvent()
-		if err != nil {
-			return nil, err
-		}
-		insert.EventIds, insert.Bodies = append(insert.EventIds, e.ID), append(insert.Bodies, string(body))
-		insert.Patterns = append(insert.Patterns, strings.Join(webhook.PatternsOf(core.EventType(e.Type)), " "))
-	}
-	err = d.db.ExecOnce(ctx, func(ctx context.Context, q *dbsqlc.Queries) error { return q.InsertDeliveries(ctx, insert) })
-	if err != nil {
-		return nil, pgtx.Failed("write deliveries", err)
-	}
-	return insert.EventIds, nil
-}
-
-// MarkPublished records that the deliveries of events are written.
-func (d *Deliveries) MarkPublished(ctx context.Context, ids []string) error {
-	err := d.db.ExecOnce(ctx, func(ctx context.Context, q *dbsqlc.Queries) error { return q.MarkDispatched(ctx, ids) })
-	return pgtx.Failed("mark events as dispatched", err)
+	return events, pgtx.Failed("write deliveries", err)
 }
 
 // EndpointsDue implements [webhook.Queue].

@@ -46,21 +46,9 @@ func (o *Outbox) Release(ctx context.Context, holder string) error {
 // visible earlier, when its COMMIT's wait is cancelled or the server restarts. A
 // failover would then lose the event while the stream kept it.
 func (o *Outbox) Unpublished(ctx context.Context, limit int) ([]outbox.Event, error) {
-	return replicated(ctx, o.db, func(ctx context.Context, q *dbsqlc.Queries) ([]dbsqlc.UnpublishedEventsRow, error) {
-		return q.UnpublishedEvents(ctx, int32(limit))
-	})
-}
-
-// replicated returns the events of a query once a synchronous standby has them.
-func replicated(
-	ctx context.Context, db *pgtx.DB, query func(context.Context, *dbsqlc.Queries) ([]dbsqlc.UnpublishedEventsRow, error),
-) ([]outbox.Event, error) {
 	var rows []dbsqlc.UnpublishedEventsRow
-	err := pgtx.WithoutDoubt(db.Look(ctx, func(ctx context.Context, t *pgtx.Tx) error {
-		_, err := t.LoadFirst(ctx, func(ctx context.Context, q *dbsqlc.Queries) (err error) {
-			rows, err = query(ctx, q)
-			return err
-		})
+	err := pgtx.WithoutDoubt(o.db.Look(ctx, func(ctx context.Context, t *pgtx.Tx) error {
+		_, err := t.LoadFirst(ctx, pgtx.Into(&rows, (*dbsqlc.Queries).UnpublishedEvents, int32(limit)))
 		if err != nil {
 			return err
 		}
@@ -69,10 +57,6 @@ func replicated(
 	if err != nil {
 		return nil, pgtx.Failed("read the outbox", err)
 	}
-	return eventsOf(rows), nil
-}
-
-func eventsOf(rows []dbsqlc.UnpublishedEventsRow) []outbox.Event {
 	events := make([]outbox.Event, len(rows))
 	for i, row := range rows {
 		events[i] = outbox.Event{
@@ -82,7 +66,7 @@ func eventsOf(rows []dbsqlc.UnpublishedEventsRow) []outbox.Event {
 			Traceparent: row.Traceparent,
 		}
 	}
-	return events
+	return events, nil
 }
 
 // MarkPublished records that the broker has accepted the events.
