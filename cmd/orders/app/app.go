@@ -89,9 +89,7 @@ func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 	}
 	a.limits = a.newLimits(cfg)
 	gateway, events := newGateway(cfg, a.metrics)
-	sender := webhooks.New(webhooks.Config{
-		AllowPrivate: cfg.PrivateWebhooks(), Now: time.Now, Sent: a.metrics.WebhookAttempted,
-	})
+	sender := webhooks.New(cfg.PrivateWebhooks(), time.Now, a.metrics.WebhookAttempted)
 	onRequest, inBackground := newUseCases(a.db, gateway, sender, cfg), newUseCases(a.jobDB, gateway, sender, cfg)
 	if a.handler, err = httpapi.New(a.httpConfig(onRequest, events, inBackground.payments, cfg, log)); err != nil {
 		return err

@@ -20,16 +20,19 @@ func (s *Sender) Trust(certificate *x509.Certificate) {
 
 // ResolveWith makes the sender ask one name server.
 func (s *Sender) ResolveWith(server string) {
-	s.targets.dialer.Resolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	s.dialer.Resolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "udp", server)
 	}}
 }
 
 // TakeForPublic admits one address as if it were public.
 func (s *Sender) TakeForPublic(address string) {
-	s.targets.guard = ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(netip.PrefixFrom(netip.MustParseAddr(address), 32)))
-	s.targets.dialer.Control = s.targets.control
+	*s.guard = *ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(netip.PrefixFrom(netip.MustParseAddr(address), 32)))
 }
 
-// Within changes the bound of an exchange.
-func (s *Sender) Within(d time.Duration) { s.timeout = d }
+// Within changes the bound of an exchange, if there is one.
+func (s *Sender) Within(d time.Duration) {
+	if s.client.Timeout > 0 {
+		s.client.Timeout = d
+	}
+}

@@ -8,7 +8,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -21,146 +23,127 @@ import (
 	"example.com/orders/internal/outbox"
 )
 
-const (
-	// exchangeTimeout bounds the whole exchange: name, connection, request and response.
-	exchangeTimeout = 15 * time.Second
-	// maxResponse and maxHeaders bound a response in bytes.
-	maxResponse = 64 << 10
-	maxHeaders  = 16 << 10
-	// maxStart bounds the kept start of a response in characters.
-	maxStart = 500
-	// An endpoint has few requests in flight, which reuse their connections in a burst.
-	maxIdlePerHost = 8
-	maxIdle        = 256
-	idleTimeout    = 30 * time.Second
-)
-
-// Config holds the settings of a sender.
-type Config struct {
-	// AllowPrivate admits http and private networks as well.
-	AllowPrivate bool
-	Now          func() time.Time
-	// Sent receives the outcome of each attempt, "delivered" or the failure.
-	Sent func(outcome string)
-}
-
 // Sender implements [webhook.Sender].
 type Sender struct {
-	Config
-
-	targets targets
-	client  *http.Client
-	timeout time.Duration
+	allowPrivate bool
+	guard        *ssrf.Guardian
+	dialer       *net.Dialer
+	client       *http.Client
+	now          func() time.Time
+	sent         func(outcome string)
 }
 
-// New returns a sender.
-func New(cfg Config) *Sender {
-	s := &Sender{Config: cfg, targets: newTargets(cfg.AllowPrivate), timeout: exchangeTimeout}
-	s.client = &http.Client{
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			Proxy:                  nil, // it would connect in our place, to addresses that it does not check
-			DialContext:            s.targets.dialer.DialContext,
-			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
-			ForceAttemptHTTP2:      true,
-			DisableCompression:     true,
-			MaxResponseHeaderBytes: maxHeaders,
-			MaxIdleConns:           maxIdle, MaxIdleConnsPerHost: maxIdlePerHost, IdleConnTimeout: idleTimeout,
-		},
+// New returns a sender. It reaches loopback and private networks, and uses http, only if
+// allowPrivate is true. sent receives the outcome of each attempt: delivered, or the failure.
+func New(allowPrivate bool, now func() time.Time, sent func(outcome string)) *Sender {
+	prefix := netip.MustParsePrefix
+	azure := prefix("168.63.129.16/32") // credentials of the machine, at a public address
+	options := []ssrf.Option{ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(azure)}
+	if allowPrivate {
+		options = append(options, ssrf.WithAllowedV6Prefixes(prefix("::1/128")), ssrf.WithAllowedV4Prefixes(
+			prefix("127.0.0.0/8"), prefix("10.0.0.0/8"), prefix("172.16.0.0/12"), prefix("192.168.0.0/16")))
 	}
-	return s
+	guard := ssrf.New(options...)
+	dialer := &net.Dialer{Control: guard.Safe} // sees each address, after the name is resolved
+	transport := &http.Transport{
+		DialContext:            dialer.DialContext, // and no proxy, which would connect anywhere
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: 16 << 10,
+		MaxIdleConns:           256, MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second,
+	}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client := &http.Client{Transport: transport, CheckRedirect: stay, Timeout: 15 * time.Second}
+	return &Sender{allowPrivate, guard, dialer, client, now, sent}
 }
 
-// Check returns why requests never go to a URL, for clients to read, or nil.
-func (s *Sender) Check(target string) error { return s.targets.check(target) }
+// Check returns why requests never go to a URL, for clients to read, or nil. Where a name
+// leads is known at the connection only.
+func (s *Sender) Check(target string) error {
+	u, err := url.Parse(target)
+	switch {
+	case err != nil || u.Hostname() == "" || len(target) > 2048:
+		return errors.New("must be an absolute URL of at most 2048 characters")
+	case u.Scheme != "https" && (u.Scheme != "http" || !s.allowPrivate):
+		return errors.New("must be an https URL")
+	case u.User != nil || strings.Contains(target, "#"):
+		return errors.New("must contain neither credentials nor a fragment")
+	}
+	if addr, err := netip.ParseAddr(u.Hostname()); err == nil && s.guard.SafeAddr(addr) != nil {
+		return errors.New("must not lead to a private or reserved network")
+	}
+	return nil
+}
 
 // Send implements [webhook.Sender].
-func (s *Sender) Send(ctx context.Context, a webhook.Attempt) webhook.Outcome {
-	outcome := s.exchange(ctx, a)
-	if s.Sent != nil {
-		s.Sent(cmp.Or(string(outcome.Failure), "delivered"))
-	}
-	return outcome
-}
-
-func (s *Sender) exchange(ctx context.Context, a webhook.Attempt) webhook.Outcome {
+func (s *Sender) Send(ctx context.Context, a webhook.Attempt) (outcome webhook.Outcome) {
+	defer func() { s.sent(cmp.Or(string(outcome.Failure), "delivered")) }()
 	if s.Check(a.URL) != nil { // the configuration may have changed since the URL was stored
 		return webhook.Outcome{Failure: webhook.FailedAddress}
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	request, err := s.request(ctx, a)
+	response, err := s.post(ctx, a)
 	if err != nil {
-		return webhook.Outcome{Failure: webhook.FailedConnection}
-	}
-	response, err := s.client.Do(request)
-	if err != nil {
-		return webhook.Outcome{Failure: failureOf(err)}
+		return webhook.Outcome{Failure: failureOf(0, err)}
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
-	outcome := webhook.Outcome{
-		Status: response.StatusCode, Start: startOf(body), RetryAfter: s.wait(response.Header.Get("Retry-After")),
+	body, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	return webhook.Outcome{
+		Status: response.StatusCode, Start: startOf(body),
+		RetryAfter: s.wait(response.Header.Get("Retry-After")), Failure: failureOf(response.StatusCode, err),
 	}
-	switch {
-	case response.StatusCode/100 != 2:
-		outcome.Failure = webhook.FailedStatus
-	case err != nil:
-		outcome.Failure = failureOf(err)
-	}
-	return outcome
 }
 
-// request returns the signed request.
-func (s *Sender) request(ctx context.Context, a webhook.Attempt) (*http.Request, error) {
+// post sends the signed request.
+func (s *Sender) post(ctx context.Context, a webhook.Attempt) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, a.URL, strings.NewReader(a.Body))
 	if err != nil {
 		return nil, err
 	}
-	now := s.Now()
-	var signatures []string
-	for _, secret := range a.Secrets {
+	now, signatures := s.now(), make([]string, len(a.Secrets))
+	for i, secret := range a.Secrets {
 		key, err := standardwebhooks.NewWebhook(secret)
 		if err != nil {
 			return nil, err
 		}
-		signature, err := key.Sign(a.EventID, now, []byte(a.Body))
-		if err != nil {
+		if signatures[i], err = key.Sign(a.EventID, now, []byte(a.Body)); err != nil {
 			return nil, err
 		}
-		signatures = append(signatures, signature)
 	}
 	r.Header.Set("Content-Type", outbox.ContentType)
 	r.Header.Set("User-Agent", "orders-webhooks")
 	r.Header.Set(standardwebhooks.HeaderWebhookID, a.EventID)
 	r.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
 	r.Header.Set(standardwebhooks.HeaderWebhookSignature, strings.Join(signatures, " "))
-	return r, nil
+	return s.client.Do(r)
 }
 
 // wait returns how long a Retry-After asks to wait, or 0.
 func (s *Sender) wait(after string) time.Duration {
-	if seconds, err := strconv.ParseUint(after, 10, 32); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
 	if at, err := http.ParseTime(after); err == nil {
-		return max(0, at.Sub(s.Now()))
+		return max(0, at.Sub(s.now()))
 	}
-	return 0
+	seconds, _ := strconv.ParseUint(after, 10, 32) // 0 for other text
+	return time.Duration(seconds) * time.Second
 }
 
 // startOf returns the start of a response as text that PostgreSQL can store.
 func startOf(body []byte) string {
 	text := []rune(strings.ReplaceAll(strings.ToValidUTF8(string(body), "\uFFFD"), "\x00", "\uFFFD"))
-	return string(text[:min(len(text), maxStart)])
+	return string(text[:min(len(text), 500)])
 }
 
-func failureOf(err error) webhook.Failure {
-	refused, _ := errors.AsType[*url.Error](err)
+// failureOf returns why an attempt failed, or "". The status is 0 if no response arrived.
+func failureOf(status int, err error) webhook.Failure {
+	network, _ := errors.AsType[net.Error](err)
 	switch {
-	case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, errMetadata):
+	case status != 0 && status/100 != 2:
+		return webhook.FailedStatus
+	case err == nil:
+		return ""
+	case errors.Is(err, ssrf.ErrProhibitedIP):
 		return webhook.FailedAddress
-	case refused != nil && refused.Timeout(), errors.Is(err, context.DeadlineExceeded):
+	case network != nil && network.Timeout():
 		return webhook.FailedTimeout
 	}
 	return webhook.FailedConnection

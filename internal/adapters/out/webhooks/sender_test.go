@@ -1,6 +1,7 @@
 package webhooks_test
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -49,9 +50,13 @@ func receive(t *testing.T, address string, handle http.HandlerFunc, configure ..
 	return receiver
 }
 
+func newSender(allowPrivate bool) *webhooks.Sender {
+	return webhooks.New(allowPrivate, time.Now, func(string) {})
+}
+
 // senderTo returns a sender that reaches a receiver.
 func senderTo(receiver *httptest.Server) *webhooks.Sender {
-	sender := webhooks.New(webhooks.Config{AllowPrivate: true, Now: time.Now})
+	sender := newSender(true)
 	sender.Trust(receiver.Certificate())
 	return sender
 }
@@ -111,10 +116,12 @@ func TestSend_ReportsWhatTheReceiverAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			receiver := receive(t, "127.0.0.1:0", answerWith(t, c.answer))
-			sender := webhooks.New(webhooks.Config{AllowPrivate: true, Now: func() time.Time { return now }})
+			counted := ""
+			sender := webhooks.New(true, func() time.Time { return now }, func(outcome string) { counted += outcome })
 			sender.Trust(receiver.Certificate())
-			if got := sender.Send(t.Context(), attempt(receiver.URL)); got != c.want {
-				t.Errorf("got  %+v\nwant %+v", got, c.want)
+			got := sender.Send(t.Context(), attempt(receiver.URL))
+			if got != c.want || counted != cmp.Or(string(got.Failure), "delivered") {
+				t.Errorf("got  %+v\nwant %+v, and the metric counts %q", got, c.want, counted)
 			}
 		})
 	}
@@ -215,7 +222,7 @@ func TestSend_ReportsThatThereIsNoConnection(t *testing.T) {
 	for _, target := range []string{
 		untrusted.URL, strings.Replace(plain.URL, "p:", "ps:", 1), closed.URL, "https://nowhere.invalid/",
 	} {
-		sender := webhooks.New(webhooks.Config{AllowPrivate: true, Now: time.Now})
+		sender := newSender(true)
 		sender.ResolveWith(nameServer(t, func(string, int) []string { return nil }))
 		if got := sender.Send(t.Context(), attempt(target)); got != (webhook.Outcome{Failure: webhook.FailedConnection}) {
 			t.Errorf("%s ended with %+v", target, got)
