@@ -85,8 +85,8 @@ var attacks = map[string][]string{
 	},
 }
 
-// answers are what the name server of the attacker says. Other names lead to loopback: the
-// resolvers of some systems read 0x7f.1 as an address.
+// answers are what the name server of the attacker says. Other names lead to loopback:
+// the resolvers of some systems read 0x7f.1 as an address.
 var answers = map[string][]string{
 	"localhost.": {"127.0.0.1"}, "loopback.example.": {"127.0.0.1"}, "loopback.": {"127.0.0.1"}, "private.example.": {"10.0.0.7"}, "six.example.": {"fd00::7"},
 	"mapped.example.": {"::ffff:127.0.0.1"}, "nat64.example.": {"64:ff9b::7f00:1"}, "several.example.": {"10.0.0.7", "::1", "169.254.169.254"},

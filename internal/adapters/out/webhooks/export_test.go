@@ -30,9 +30,12 @@ func (s *Sender) TakeForPublic(address string) {
 	*s.guard = *ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(netip.PrefixFrom(netip.MustParseAddr(address), 32)))
 }
 
-// Within changes the bound of an exchange, if there is one.
+// Within changes the bounds that there are.
 func (s *Sender) Within(d time.Duration) {
-	if s.client.Timeout > 0 {
-		s.client.Timeout = d
+	handshake := &s.client.Transport.(*http.Transport).TLSHandshakeTimeout
+	for _, bound := range []*time.Duration{&s.client.Timeout, handshake, &s.dialer.Timeout} {
+		if *bound > 0 {
+			*bound = d
+		}
 	}
 }

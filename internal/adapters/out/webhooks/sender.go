@@ -33,8 +33,8 @@ type Sender struct {
 	sent         func(outcome string)
 }
 
-// New returns a sender. It reaches loopback and private networks, and uses http, only if
-// allowPrivate is true. sent receives the outcome of each attempt: delivered, or the failure.
+// New returns a sender, which reaches loopback and private networks, and uses http, only
+// if allowPrivate is true. sent receives the outcome: delivered, or the failure.
 func New(allowPrivate bool, now func() time.Time, sent func(outcome string)) *Sender {
 	prefix := netip.MustParsePrefix
 	azure := prefix("168.63.129.16/32") // credentials of the machine, at a public address
@@ -44,22 +44,23 @@ func New(allowPrivate bool, now func() time.Time, sent func(outcome string)) *Se
 			prefix("127.0.0.0/8"), prefix("10.0.0.0/8"), prefix("172.16.0.0/12"), prefix("192.168.0.0/16")))
 	}
 	guard := ssrf.New(options...)
-	dialer := &net.Dialer{Control: guard.Safe} // sees each address, after the name is resolved
+	const bound = 15 * time.Second                             // also for a connection, which outlives a request that gives up
+	dialer := &net.Dialer{Timeout: bound, Control: guard.Safe} // sees each address, after the name is resolved
 	transport := &http.Transport{
-		DialContext:            dialer.DialContext, // and no proxy, which would connect anywhere
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		DialContext:     dialer.DialContext, // and no proxy, which would connect anywhere
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: bound,
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: 16 << 10,
 		MaxIdleConns:           256, MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second,
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	client := &http.Client{Transport: transport, CheckRedirect: stay, Timeout: 15 * time.Second}
+	client := &http.Client{Transport: transport, CheckRedirect: stay, Timeout: bound}
 	return &Sender{allowPrivate, guard, dialer, client, now, sent}
 }
 
-// Check returns why requests never go to a URL, for clients to read, or nil. Where a name
-// leads is known at the connection only.
+// Check returns why requests never go to a URL, for clients to read, or nil. The address
+// of a name is known at the connection only.
 func (s *Sender) Check(target string) error {
 	u, err := url.Parse(target)
 	switch {
@@ -133,7 +134,7 @@ func startOf(body []byte) string {
 	return string(text[:min(len(text), 500)])
 }
 
-// failureOf returns why an attempt failed, or "". The status is 0 if no response arrived.
+// failureOf returns why an attempt failed, or "". The status is 0 if there is no response.
 func failureOf(status int, err error) webhook.Failure {
 	network, _ := errors.AsType[net.Error](err)
 	switch {

@@ -194,6 +194,31 @@ func TestSend_EndsWithAReceiverThatHangs(t *testing.T) {
 	}
 }
 
+func TestSend_ClosesAConnectionWhoseHandshakeHangs(t *testing.T) {
+	t.Parallel()
+	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ln.Close() })
+	closed := make(chan error)
+	go func() {
+		conn, err := ln.Accept()
+		if err == nil {
+			_, err = io.Copy(io.Discard, conn) // until the sender gives up
+		}
+		closed <- err
+	}()
+	sender := newSender(true)
+	sender.Within(200 * time.Millisecond)
+	if got := sender.Send(t.Context(), attempt("https://"+ln.Addr().String())); got != (webhook.Outcome{Failure: webhook.FailedTimeout}) {
+		t.Errorf("the attempt ended with %+v", got)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSend_FollowsNoRedirect(t *testing.T) {
 	t.Parallel()
 	port, connections := listenOnLoopback(t)
