@@ -36,6 +36,7 @@ type Sender struct {
 // New returns a sender, which reaches loopback and private networks, and uses http, only
 // if allowPrivate is true. sent receives the outcome: delivered, or the failure.
 func New(allowPrivate bool, now func() time.Time, sent func(outcome string)) *Sender {
+	const bound = 15 * time.Second // a dial goes on when the request has given up
 	prefix := netip.MustParsePrefix
 	azure := prefix("168.63.129.16/32") // credentials of the machine, at a public address
 	options := []ssrf.Option{ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(azure)}
@@ -44,12 +45,10 @@ func New(allowPrivate bool, now func() time.Time, sent func(outcome string)) *Se
 			prefix("127.0.0.0/8"), prefix("10.0.0.0/8"), prefix("172.16.0.0/12"), prefix("192.168.0.0/16")))
 	}
 	guard := ssrf.New(options...)
-	const bound = 15 * time.Second                             // also for a connection, which outlives a request that gives up
-	dialer := &net.Dialer{Timeout: bound, Control: guard.Safe} // sees each address, after the name is resolved
+	dialer := &net.Dialer{Timeout: bound, Control: guard.Safe} // asked about each address
 	transport := &http.Transport{
 		DialContext:     dialer.DialContext, // and no proxy, which would connect anywhere
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: bound,
-		ForceAttemptHTTP2:      true,
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: 16 << 10,
 		MaxIdleConns:           256, MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second,

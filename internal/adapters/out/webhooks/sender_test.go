@@ -75,7 +75,7 @@ func TestSend_SignsWithBothSecrets(t *testing.T) {
 			}
 		}
 		if string(body) != sent.Body || r.Header.Get("webhook-id") != sent.EventID || r.Method != http.MethodPost ||
-			r.Header.Get("Content-Type") != "application/cloudevents+json" || r.Proto != "HTTP/2.0" {
+			r.Header.Get("Content-Type") != "application/cloudevents+json" {
 			problems = append(problems, fmt.Sprint(r.Method, r.Proto, r.Header, string(body)))
 		}
 		for name := range r.Header {
@@ -83,7 +83,7 @@ func TestSend_SignsWithBothSecrets(t *testing.T) {
 				problems = append(problems, name)
 			}
 		}
-	}, func(s *httptest.Server) { s.EnableHTTP2 = true })
+	})
 	sent.URL = receiver.URL
 	if got := senderTo(receiver).Send(t.Context(), sent); got != (webhook.Outcome{Status: 200}) || len(problems) > 0 {
 		t.Errorf("the attempt ended with %+v, problems: %q", got, problems)
@@ -191,6 +191,29 @@ func TestSend_EndsWithAReceiverThatHangs(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A connection of HTTP/2 would carry the next attempts as well.
+func TestSend_LeavesAConnectionThatHangs(t *testing.T) {
+	t.Parallel()
+	connections := make(chan string, 3)
+	receiver := receive(t, "127.0.0.1:0", func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		connections <- r.RemoteAddr
+		if len(connections) == 2 {
+			<-r.Context().Done()
+		}
+	}, func(s *httptest.Server) { s.EnableHTTP2 = true })
+	sender := senderTo(receiver)
+	var failures []webhook.Failure
+	for _, bound := range []time.Duration{testwait.Patience, 200 * time.Millisecond, testwait.Patience} {
+		sender.Within(bound)
+		failures = append(failures, sender.Send(t.Context(), attempt(receiver.URL)).Failure)
+	}
+	first, second, third := <-connections, <-connections, <-connections
+	if !slices.Equal(failures, []webhook.Failure{"", webhook.FailedTimeout, ""}) || first != second || second == third {
+		t.Errorf("the attempts ended with %q, over %s, %s and %s", failures, first, second, third)
 	}
 }
 
