@@ -28,7 +28,7 @@ var (
 // argumentsOf maps the commands of the service to arguments with which each ends well. serve
 // runs meanwhile.
 var argumentsOf = map[string][]string{
-	"migrate": {"version"}, "jobs": {"list"}, "dead-letters": {"list"}, "reconcile": nil, "config": nil, "health": nil, "version": nil,
+	"migrate": {"version"}, "jobs": {"list"}, "dead-letters": {"list"}, "webhooks": {"list"}, "reconcile": nil, "config": nil, "health": nil, "version": nil,
 }
 
 // installation is a copy that is installed: a database, a broker and its settings.
