@@ -10,7 +10,6 @@ import (
 	"example.com/orders/internal/dev/receiver"
 )
 
-// receiverName is the description of the endpoint whose events come to /receiver.
 const receiverName = "receiver of orders-dev"
 
 // openReceiver makes the receiver of the seller's events, which logs them. Runs may have

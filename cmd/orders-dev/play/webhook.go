@@ -16,13 +16,14 @@ import (
 func (p *play) loseWebhook(ctx context.Context) error {
 	var sent, acted atomic.Int32
 	endpoint, stop, err := p.openEndpoint(ctx, func(e receiver.Event) {
-		if attempt := sent.Add(1); e.Repeat {
+		attempt := sent.Add(1)
+		if e.Repeat {
 			p.note("Attempt %d: %s comes with the same ID, %s. The shop drops it as a repeat, and answers.", attempt, e.Type, e.ID)
-		} else {
-			acted.Add(1)
-			p.fault("Attempt %d: the shop acts on %s with the ID %s. The answer is lost, so the service has to send again.", attempt, e.Type, e.ID)
-			panic(http.ErrAbortHandler) // closes the connection
+			return
 		}
+		acted.Add(1)
+		p.fault("Attempt %d: the shop acts on %s with the ID %s. The answer is lost, so the service has to send again.", attempt, e.Type, e.ID)
+		panic(http.ErrAbortHandler) // closes the connection
 	})
 	if err != nil {
 		return err
