@@ -4,9 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,7 +20,7 @@ func TestCourier_LetsNoEndpointTakeThePlacesOfAnother(t *testing.T) {
 	f := newFixture(t)
 	f.addEndpoints(t, "hangs", "fails", "works")
 	f.addEvents(t, orders, events)
-	r := newReceivers(answers{"hangs": hangs, "fails": fails(500)})
+	r := newReceivers(answers{"hangs": hangs(t), "fails": fails(500)})
 
 	f.start(t, r)
 
@@ -31,74 +29,6 @@ func TestCourier_LetsNoEndpointTakeThePlacesOfAnother(t *testing.T) {
 	f.wantAll(t, r, "works")
 	if n := len(r.attempts("hangs")); n != 8 {
 		t.Errorf("%d attempts hang, want 8", n)
-	}
-}
-
-// crashPoints are where a process dies in each delivery.
-var crashPoints = map[string]func(c *webhook.Courier, reached func()){
-	"after the claim": func(c *webhook.Courier, reached func()) { c.Queue = forgetfulQueue{c.Queue, reached} },
-	"before the record": func(c *webhook.Courier, reached func()) {
-		c.Record = func(context.Context, int64, []webhook.Ended) error { reached(); return errKilled }
-	},
-	"after the record": func(c *webhook.Courier, reached func()) {
-		record := c.Record
-		c.Record = func(ctx context.Context, endpointID int64, attempts []webhook.Ended) error {
-			defer reached()
-			return record(ctx, endpointID, attempts)
-		}
-	},
-	"during the attempt": func(c *webhook.Courier, reached func()) { c.Sender = hangingSender{c.Sender, reached} },
-}
-
-// forgetfulQueue claims deliveries and returns none.
-type forgetfulQueue struct {
-	webhook.Queue
-	reached func()
-}
-
-func (q forgetfulQueue) Claim(ctx context.Context, endpointID int64, limit int, d time.Duration) ([]webhook.Attempt, error) {
-	attempts, err := q.Queue.Claim(ctx, endpointID, limit, d)
-	if len(attempts) > 0 {
-		q.reached()
-	}
-	return nil, err
-}
-
-type hangingSender struct {
-	webhook.Sender
-	reached func()
-}
-
-func (s hangingSender) Send(ctx context.Context, a webhook.Attempt) webhook.Outcome {
-	s.reached()
-	return s.Sender.Send(ctx, webhook.Attempt{URL: "hangs", EventID: a.EventID})
-}
-
-func TestCourier_MissesNothingWhenItsProcessDies(t *testing.T) {
-	t.Parallel()
-	for name, crash := range crashPoints {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			const orders, events = 5, 6
-			f := newFixture(t)
-			f.addEndpoints(t, "any", "ordered")
-			f.addEvents(t, orders, events)
-			r := newReceivers(answers{"hangs": hangs})
-			var crashes atomic.Int64
-			_, kill := f.start(t, r, func(c *webhook.Courier) { crash(c, func() { crashes.Add(1) }) })
-			testwait.Until(t, "the crash point is reached", func() bool { return crashes.Load() >= 2 })
-			kill()
-
-			f.letRetry(t)
-			f.start(t, r)
-
-			testwait.Until(t, "everything is delivered", func() bool {
-				return len(f.read(t, "SELECT 1::text FROM webhook_delivery WHERE status = 'delivered'")) == 2*orders*events
-			})
-			f.wantAll(t, r, "any")
-			f.wantAll(t, r, "ordered")
-			wantOrder(t, r.bodies("ordered"))
-		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -230,5 +231,46 @@ func TestDeleteOld_DeletesDeliveriesOfOldEvents(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"all order/3 order.paid", "all order/4 order.paid"}, d.delivered(t)); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
+	}
+}
+
+// Deliveries behind one that failed are not looked at before it is due again, or has ended.
+func TestClaim_LeavesDeliveriesBehindAFailedOne(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.addEndpoint(t, "ordered", "", "*")
+	for range 100 {
+		d.addEvent(t, "order.paid", "order/1", "{}", "1 minute")
+	}
+	d.dispatch(t, 100)
+	d.execute(t, `UPDATE webhook_delivery SET attempts = 1, next_attempt_at = now() + interval '1 hour' WHERE id = 1`)
+	claim := func() (claimed []int64) {
+		t.Helper()
+		attempts, err := d.Deliveries().Claim(t.Context(), 1, 8, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range attempts {
+			claimed = append(claimed, a.DeliveryID)
+		}
+		return claimed
+	}
+	for range 2 { // each looks at 64
+		if got := claim(); len(got) > 0 {
+			t.Errorf("claimed %v behind the first one", got)
+		}
+	}
+	if due, err := d.Deliveries().EndpointsDue(t.Context(), 10); err != nil || len(due) > 0 {
+		t.Errorf("due: %v, err = %v; want none", due, err)
+	}
+
+	err := d.Webhooks().InTx(t.Context(), func(ctx context.Context, tx webhook.Tx) error {
+		return tx.Deliveries.Record(ctx, &webhook.Delivery{ID: 1, Attempts: 1, Status: webhook.Delivered, FinishedAt: tx.Now})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := claim(); !slices.Equal(got, []int64{2}) {
+		t.Errorf("claimed %v after the first one, want the second one", got)
 	}
 }

@@ -432,10 +432,20 @@ func (q *Queries) NewEvent(ctx context.Context) (NewEventRow, error) {
 }
 
 const recordAttempt = `-- name: RecordAttempt :exec
-UPDATE webhook_delivery
-SET status = $1, next_attempt_at = $2, response_status = $3,
-    response_start = $4, error = $5, finished_at = $6
-WHERE id = $7 AND status = 'pending' AND attempts = $8
+WITH recorded AS (
+    UPDATE webhook_delivery w
+    SET status = $1, next_attempt_at = $2, response_status = $3,
+        response_start = $4, error = $5, finished_at = $6
+    WHERE w.id = $7 AND w.finished_at IS NULL AND w.attempts = $8
+    RETURNING w.endpoint_id, w.aggregate, w.position, w.status
+)
+UPDATE webhook_delivery SET next_attempt_at = statement_timestamp()
+WHERE id = ANY(ARRAY(
+    SELECT n.id FROM recorded r, LATERAL (
+        SELECT d.id FROM webhook_delivery d
+        WHERE d.endpoint_id = r.endpoint_id AND d.aggregate = r.aggregate AND d.status = 'pending' AND d.position > r.position
+        ORDER BY d.position LIMIT 1) n
+    WHERE r.status <> 'pending' AND (SELECT e.ordered FROM webhook_endpoint e WHERE e.id = r.endpoint_id)))
 `
 
 type RecordAttemptParams struct {
@@ -449,6 +459,8 @@ type RecordAttemptParams struct {
 	Attempts       int32
 }
 
+// The end of a delivery lets the next one of its aggregate go, which an ordered endpoint held
+// back. No finished_at is a pending delivery, and keeps the indexes of those out of the plan.
 func (q *Queries) RecordAttempt(ctx context.Context, arg RecordAttemptParams) error {
 	_, err := q.db.Exec(ctx, recordAttempt,
 		arg.Status,

@@ -48,22 +48,29 @@ ORDER BY random()
 LIMIT @max_endpoints;
 
 -- name: ClaimDeliveries :many
--- Of an ordered endpoint, the first pending delivery of an aggregate only. Rows that another
--- replica claims are passed over.
+-- Rows that another replica claims are passed over. A delivery of an ordered endpoint that
+-- follows a pending one of its aggregate waits until that one is due, or recorded: however
+-- many wait, a claim reads few.
+WITH candidate AS (
+    SELECT c.id, c.next_attempt_at, CASE WHEN (SELECT e.ordered FROM webhook_endpoint e WHERE e.id = @endpoint_id) THEN (
+            SELECT b.next_attempt_at FROM webhook_delivery b
+            WHERE b.endpoint_id = c.endpoint_id AND b.aggregate = c.aggregate AND b.status = 'pending' AND b.position < c.position
+            ORDER BY b.position LIMIT 1) END AS follows
+    FROM webhook_delivery c
+    WHERE c.endpoint_id = @endpoint_id AND c.status = 'pending' AND c.next_attempt_at <= statement_timestamp()
+      AND (SELECT e.disabled_at IS NULL FROM webhook_endpoint e WHERE e.id = @endpoint_id)
+    ORDER BY c.next_attempt_at
+    LIMIT (SELECT CASE WHEN e.ordered THEN 8 ELSE 1 END * @max_deliveries::bigint FROM webhook_endpoint e WHERE e.id = @endpoint_id)
+    FOR UPDATE SKIP LOCKED
+), waiting AS (
+    UPDATE webhook_delivery d SET next_attempt_at = (SELECT c.follows FROM candidate c WHERE c.id = d.id)
+    WHERE d.id = ANY(ARRAY(SELECT c.id FROM candidate c WHERE c.follows > statement_timestamp()))
+)
 UPDATE webhook_delivery d
 SET attempts = d.attempts + 1, next_attempt_at = statement_timestamp() + make_interval(secs => @hidden_seconds)
 FROM webhook_endpoint e
 WHERE e.id = @endpoint_id AND d.id = ANY(ARRAY(
-    SELECT c.id FROM webhook_delivery c
-    WHERE c.endpoint_id = @endpoint_id AND c.status = 'pending' AND c.next_attempt_at <= statement_timestamp()
-      AND (SELECT of.disabled_at IS NULL FROM webhook_endpoint of WHERE of.id = @endpoint_id)
-      AND ((SELECT NOT of.ordered FROM webhook_endpoint of WHERE of.id = @endpoint_id)
-           OR c.position = (SELECT b.position FROM webhook_delivery b
-                            WHERE b.endpoint_id = c.endpoint_id AND b.aggregate = c.aggregate AND b.status = 'pending'
-                            ORDER BY b.position LIMIT 1))
-    ORDER BY c.next_attempt_at
-    LIMIT @max_deliveries
-    FOR UPDATE SKIP LOCKED))
+    SELECT c.id FROM candidate c WHERE c.follows IS NULL ORDER BY c.next_attempt_at LIMIT @max_deliveries))
 RETURNING d.id, d.attempts, d.event_id, d.body, e.url, e.secret,
           (CASE WHEN e.previous_until > statement_timestamp() THEN COALESCE(e.previous_secret, '') ELSE '' END)::text AS previous_secret;
 
@@ -96,8 +103,4 @@ SELECT (SELECT count(*) FROM (SELECT FROM webhook_delivery d WHERE d.status = 'p
                 SELECT d.next_attempt_at AS due FROM webhook_delivery d
                 WHERE d.endpoint_id = w.endpoint_id AND d.status = 'pending'
                   AND (SELECT e.disabled_at IS NULL AND e.failing_since IS NULL FROM webhook_endpoint e WHERE e.id = w.endpoint_id)
-                  AND ((SELECT NOT e.ordered FROM webhook_endpoint e WHERE e.id = w.endpoint_id)
-                       OR d.position = (SELECT b.position FROM webhook_delivery b
-                                        WHERE b.endpoint_id = d.endpoint_id AND b.aggregate = d.aggregate AND b.status = 'pending'
-                                        ORDER BY b.position LIMIT 1))
                 ORDER BY d.next_attempt_at LIMIT 1) first))))::float8 AS oldest_seconds;

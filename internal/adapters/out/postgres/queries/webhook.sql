@@ -78,7 +78,19 @@ WHERE id = @id AND endpoint_id + 0 = @endpoint_id::bigint
 RETURNING *;
 
 -- name: RecordAttempt :exec
-UPDATE webhook_delivery
-SET status = @status, next_attempt_at = @next_attempt_at, response_status = @response_status,
-    response_start = @response_start, error = @error, finished_at = @finished_at
-WHERE id = @id AND status = 'pending' AND attempts = @attempts;
+-- The end of a delivery lets the next one of its aggregate go, which an ordered endpoint held
+-- back. No finished_at is a pending delivery, and keeps the indexes of those out of the plan.
+WITH recorded AS (
+    UPDATE webhook_delivery w
+    SET status = @status, next_attempt_at = @next_attempt_at, response_status = @response_status,
+        response_start = @response_start, error = @error, finished_at = @finished_at
+    WHERE w.id = @id AND w.finished_at IS NULL AND w.attempts = @attempts
+    RETURNING w.endpoint_id, w.aggregate, w.position, w.status
+)
+UPDATE webhook_delivery SET next_attempt_at = statement_timestamp()
+WHERE id = ANY(ARRAY(
+    SELECT n.id FROM recorded r, LATERAL (
+        SELECT d.id FROM webhook_delivery d
+        WHERE d.endpoint_id = r.endpoint_id AND d.aggregate = r.aggregate AND d.status = 'pending' AND d.position > r.position
+        ORDER BY d.position LIMIT 1) n
+    WHERE r.status <> 'pending' AND (SELECT e.ordered FROM webhook_endpoint e WHERE e.id = r.endpoint_id)));

@@ -13,12 +13,13 @@ const listEndpoints = `SELECT ARRAY[e.id::text, COALESCE(e.seller_id, '*'), spli
     COALESCE('failing since ' || to_char(e.failing_since, 'YYYY-MM-DD HH24:MI:SS'), ''), COALESCE(e.disabled_reason, '')]
 FROM webhook_endpoint e, LATERAL (SELECT count(*) AS pending FROM (
     SELECT FROM webhook_delivery d WHERE d.endpoint_id = e.id AND d.status = 'pending' LIMIT 10000) d) n
-WHERE n.pending > 0 OR e.failing_since IS NOT NULL OR e.disabled_at IS NOT NULL
+WHERE e.owner >= '' AND (n.pending > 0 OR e.failing_since IS NOT NULL OR e.disabled_at IS NOT NULL)
 ORDER BY e.created_at DESC, e.id DESC LIMIT 100`
 
 // repeatDeliveries includes those that have succeeded if there is a time.
 const repeatDeliveries = `UPDATE webhook_delivery SET status = 'pending', attempts = 0, next_attempt_at = now(), finished_at = NULL
-WHERE endpoint_id = $1 AND event_at >= $2 AND (status = 'failed' OR status = 'delivered' AND $2 > '0001-01-01Z')`
+WHERE endpoint_id = $1 AND attempts >= 0 AND (event_at >= $2) IS TRUE
+    AND status = ANY(CASE WHEN $2 > '0001-01-01Z' THEN '{failed,delivered}'::text[] ELSE '{failed}' END)`
 
 const disableEndpoint = `UPDATE webhook_endpoint SET disabled_at = now(), disabled_reason = 'disabled by an operator', updated_at = now()
 WHERE id = $1 AND disabled_at IS NULL`
