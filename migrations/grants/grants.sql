@@ -34,7 +34,7 @@ BEGIN
 			refund, relay_lease, reservation_extension, schema_migrations, stock_adjustment, webhook_delivery, webhook_endpoint
 			FROM %s', granted);
 		EXECUTE format('REVOKE ALL ON SEQUENCE ledger_entry_id_seq, orders_id_seq, payment_id_seq, product_id_seq,
-			refund_id_seq, stock_adjustment_id_seq FROM %s', granted);
+			refund_id_seq, stock_adjustment_id_seq, webhook_delivery_id_seq, webhook_endpoint_id_seq FROM %s', granted);
 		EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA river FROM %s', granted);
 		EXECUTE format('REVOKE ALL ON ALL SEQUENCES IN SCHEMA river FROM %s', granted);
 		EXECUTE format('REVOKE ALL ON SCHEMA %s, river FROM %s', home, granted);
@@ -96,7 +96,7 @@ DO $$ BEGIN
 
 	-- The sequences for allocated ids. Those of other tables need no privilege.
 	GRANT USAGE ON SEQUENCE ledger_entry_id_seq, orders_id_seq, payment_id_seq, product_id_seq, refund_id_seq,
-		stock_adjustment_id_seq TO orders_service;
+		stock_adjustment_id_seq, webhook_delivery_id_seq, webhook_endpoint_id_seq TO orders_service;
 
 	-- River's tables may change with its versions.
 	GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA river TO orders_service;

@@ -34,7 +34,7 @@ func (s *Service) DeleteEndpoint(ctx context.Context, actor core.Actor, id int64
 // Refusals: not_found, forbidden_resource.
 func (s *Service) TestEndpoint(ctx context.Context, actor core.Actor, id int64) (d *Delivery, err error) {
 	_, err = s.change(ctx, actor, id, "TestWebhookEndpoint", func(ctx context.Context, tx Tx, e *Endpoint) error {
-		d, err = tx.Deliveries.Add(ctx, id, e.Event(EventTest))
+		d, err = tx.Deliveries.Add(ctx, id, e.Event(EventTest), tx.Now)
 		return err
 	})
 	return d, err
@@ -50,7 +50,7 @@ type RetryDelivery struct {
 // Refusals: not_found, forbidden_resource.
 func (s *Service) RetryDelivery(ctx context.Context, actor core.Actor, cmd RetryDelivery) (d *Delivery, err error) {
 	_, err = s.change(ctx, actor, cmd.EndpointID, "RetryWebhookDelivery", func(ctx context.Context, tx Tx, _ *Endpoint) error {
-		d, err = tx.Deliveries.Retry(ctx, cmd.EndpointID, cmd.DeliveryID)
+		d, err = tx.Deliveries.Retry(ctx, cmd.EndpointID, cmd.DeliveryID, tx.Now)
 		return core.RefusalOf(err, "delivery")
 	})
 	return d, err

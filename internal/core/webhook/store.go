@@ -48,10 +48,10 @@ type Deliveries interface {
 	// List returns deliveries, newest first, one more than the page limit.
 	List(ctx context.Context, f Filter, page core.Page) ([]*Delivery, error)
 	// Add inserts a delivery, due now, of an event that is not in the outbox.
-	Add(ctx context.Context, endpointID int64, e core.Event) (*Delivery, error)
+	Add(ctx context.Context, endpointID int64, e core.Event, now time.Time) (*Delivery, error)
 	// Retry makes a delivery of an endpoint due now, with no attempt counted, or returns
 	// [core.ErrNotFound].
-	Retry(ctx context.Context, endpointID, id int64) (*Delivery, error)
+	Retry(ctx context.Context, endpointID, id int64, now time.Time) (*Delivery, error)
 	// Record saves the outcome of the last attempt, and leaves a delivery alone that has
 	// been decided, or attempted again, meanwhile.
 	Record(ctx context.Context, d *Delivery) error

@@ -77,20 +77,20 @@ func (t deliveries) List(_ context.Context, f webhook.Filter, page core.Page) ([
 }
 
 // Add inserts a delivery, due now.
-func (t deliveries) Add(_ context.Context, endpointID int64, e core.Event) (*webhook.Delivery, error) {
+func (t deliveries) Add(ctx context.Context, endpointID int64, e core.Event, now time.Time) (*webhook.Delivery, error) {
 	id := t.store.lastID.Add(1)
-	d := &webhook.Delivery{ID: id, EndpointID: endpointID, EventID: uuidOf(id), EventType: e.Type, CreatedAt: t.now}
+	d := &webhook.Delivery{ID: id, EndpointID: endpointID, EventID: uuidOf(id), EventType: e.Type, CreatedAt: stamp(now)}
 	t.deliveries[id] = d
-	return t.Retry(context.Background(), endpointID, id)
+	return t.Retry(ctx, endpointID, id, now)
 }
 
 // Retry makes a delivery due now.
-func (t deliveries) Retry(_ context.Context, endpointID, id int64) (*webhook.Delivery, error) {
+func (t deliveries) Retry(_ context.Context, endpointID, id int64, now time.Time) (*webhook.Delivery, error) {
 	d, err := find(t.deliveries, id)
 	if err != nil || d.EndpointID != endpointID {
 		return nil, cmp.Or(err, core.ErrNotFound)
 	}
-	d.Status, d.Attempts, d.NextAttemptAt, d.FinishedAt, d.Last = webhook.Pending, 0, t.now, time.Time{}, webhook.Outcome{}
+	d.Status, d.Attempts, d.NextAttemptAt, d.FinishedAt, d.Last = webhook.Pending, 0, stamp(now), time.Time{}, webhook.Outcome{}
 	t.deliveries[id] = copyOf(d)
 	return d, nil
 }

@@ -206,20 +206,22 @@ var planCases = map[string][]planCase{
 		{args: "'seller-15000', NULL, 0, 21", rows: 1, buffers: 8}, {args: "'seller-15000', " + later + ", 0, 21", rows: 1, buffers: 8},
 		{args: "'nobody', NULL, 0, 21", buffers: 6},
 	},
-	"InsertEndpoint": {{args: "'new', 'new', 'https://example.com', '{*}', '', false, 'whsec_1', now()", buffers: 60}},
+	"InsertEndpoint": {{args: "900001, 'new', 'new', 'https://example.com', '{*}', '', false, 'whsec_1', now()", buffers: 60}},
 	"UpdateEndpoint": {
 		{args: "'https://example.com/2', '{*}', '', true, NULL, NULL, NULL, NULL, NULL, now(), 15000", rows: 1, buffers: 60},
 		{args: "'https://example.com/2', '{*}', '', true, 'whsec_2', now(), NULL, NULL, NULL, now(), 15000", rows: 1, buffers: 60},
 	},
 	"DeleteEndpoint": {{args: "4", rows: 1, buffers: 40}},
-	"RetryDelivery":  {{args: "15001, 2", rows: 1, buffers: 60}, {args: "15001, 1", rows: 1, buffers: 60}},
+	"RetryDelivery":  {{args: "now(), 15001", rows: 1, buffers: 60}},
 	"ListDeliveries": {
 		{args: "'{pending,delivered,failed}', 1, NULL, 21", rows: 4 * 21, buffers: 200},
 		{args: "'{pending,delivered,failed}', 1, 10000, 21", rows: 4 * 21, buffers: 200},
 		{args: "'{failed}', 1, NULL, 21", buffers: 10}, {args: "'{pending}', 15003, NULL, 21", buffers: 10},
 	},
-	"NewEvent":       {{rows: 1, buffers: 8, scanned: 1}},
-	"InsertDelivery": {{args: "1, '00000000-0000-7000-8000-000000000000', 'webhook_endpoint.test', 'webhook_endpoint/1', '{}', now()", buffers: 80}},
+	"NextDelivery":   {{rows: 1, buffers: 8, scanned: 1}},
+	"NextEndpointID": {{buffers: 4}},
+	"LockDelivery":   {{args: "15001, 2", rows: 1, buffers: 8}, {args: "15001, 1", rows: 1, buffers: 8}},
+	"InsertDelivery": {{args: "900001, 1, '00000000-0000-7000-8000-000000000000', 'webhook_endpoint.test', 'webhook_endpoint/1', '{}', now()", buffers: 80}},
 	"RecordAttempt":  {{args: "'delivered', NULL, 200, 'ok', NULL, now(), 15001, 0", rows: 4, buffers: 60}},
 
 	"DeletePublishedEvents": {{args: "10, 60", rows: 40, buffers: 60}, {args: "10, 86400", rows: 20, buffers: 10}},
@@ -488,7 +490,6 @@ var tableFills = []string{
 	        CASE WHEN i % 4 < 2 THEN now() - interval '1 hour' END, CASE WHEN i % 4 >= 2 THEN now() END, now() - CASE WHEN i <= 2000 THEN 8 ELSE 1 END * interval '1 day'
 	 FROM generate_series($first, $last) i, LATERAL (SELECT CASE i % 4 WHEN 3 THEN i WHEN 1 THEN 2 ELSE 1 END) e (endpoint)`,
 	`SELECT setval(pg_get_serial_sequence('webhook_delivery', 'id'), 1000000)`,
-	`SELECT setval(pg_get_serial_sequence('webhook_endpoint', 'id'), 1000000)`,
 
 	`INSERT INTO processed_message (source, message_id, processed_at)
 	 SELECT 'stripe', 'message-' || i, now() - CASE WHEN i <= 2000 THEN 31 ELSE 1 END * interval '1 day'

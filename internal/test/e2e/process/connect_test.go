@@ -198,6 +198,9 @@ func prepareEveryRead(t *testing.T, s *e2e.Service) []routes.Command {
 		c := routes.Prepare(t, s, name)
 		if c.Call.Method == http.MethodGet && !slices.Contains([]string{"getIdempotencyKey", "listAuditLog", "searchPayments"}, c.Operation.ID) {
 			c.Call.Token = s.Token(t, c.Customer, "customer") // whose reads leave no audit entry
+			if strings.HasPrefix(c.Call.Path, "/webhook-endpoints") {
+				c.Call.Token = s.Token(t, c.Seller, "seller")
+			}
 			reads = append(reads, c)
 		}
 	}

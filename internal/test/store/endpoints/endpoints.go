@@ -172,12 +172,12 @@ func (s store) delivery(t *testing.T, endpointID int64) (d *webhook.Delivery) {
 	t.Helper()
 	event := core.Event{Type: webhook.EventTest, Aggregate: "webhook_endpoint/1", Data: webhook.EventData{EndpointID: endpointID}}
 	s.inTx(t, func(ctx context.Context, tx webhook.Tx) (err error) {
-		d, err = tx.Deliveries.Add(ctx, endpointID, event)
+		d, err = tx.Deliveries.Add(ctx, endpointID, event, minute(1))
 		return err
 	})
 	want := &webhook.Delivery{
 		ID: d.ID, EndpointID: endpointID, EventID: d.EventID, EventType: webhook.EventTest, Status: webhook.Pending,
-		NextAttemptAt: d.CreatedAt, CreatedAt: d.CreatedAt,
+		NextAttemptAt: minute(1), CreatedAt: minute(1),
 	}
 	equal(t, "a new delivery", d, want)
 	return d
@@ -227,10 +227,10 @@ func deliveryRetry(t *testing.T, s store) {
 	s.record(t, &ended)
 	for endpointID, want := range map[int64]error{e.ID: nil, e.ID + 1000: core.ErrNotFound} {
 		err := s.InTx(t.Context(), func(ctx context.Context, tx webhook.Tx) error {
-			again, err := tx.Deliveries.Retry(ctx, endpointID, first.ID)
+			again, err := tx.Deliveries.Retry(ctx, endpointID, first.ID, minute(5))
 			if err == nil {
 				want := *first
-				want.NextAttemptAt = again.NextAttemptAt
+				want.NextAttemptAt = minute(5)
 				equal(t, "the delivery that is due again", again, &want)
 			}
 			return err
@@ -239,6 +239,8 @@ func deliveryRetry(t *testing.T, s store) {
 			t.Errorf("as a delivery of endpoint %d: %v, want %v", endpointID, err, want)
 		}
 	}
+	first.NextAttemptAt = minute(5)
+	s.wantDeliveries(t, "after it", webhook.Filter{EndpointID: e.ID}, core.Page{Limit: 10}, first)
 }
 
 func deliveryPages(t *testing.T, s store) {

@@ -99,73 +99,44 @@ func (q *Queries) EndpointsOfOwner(ctx context.Context, owner string) ([]Webhook
 	return items, nil
 }
 
-const insertDelivery = `-- name: InsertDelivery :many
-INSERT INTO webhook_delivery (endpoint_id, event_id, event_type, aggregate, position, body, event_at, created_at, next_attempt_at)
-VALUES ($1, $2, $3, $4, 0, $5, $6, $6, $6)
-RETURNING id, endpoint_id, event_id, event_type, aggregate, position, body, status, attempts, next_attempt_at, response_status, response_start, error, event_at, created_at, finished_at
+const insertDelivery = `-- name: InsertDelivery :exec
+INSERT INTO webhook_delivery (id, endpoint_id, event_id, event_type, aggregate, position, body, event_at, created_at, next_attempt_at)
+OVERRIDING SYSTEM VALUE
+VALUES ($1, $2, $3, $4, $5, 0, $6, $7, $7, $7)
 `
 
 type InsertDeliveryParams struct {
+	ID         int64
 	EndpointID int64
 	EventID    string
 	EventType  string
 	Aggregate  string
 	Body       string
-	EventAt    time.Time
+	Now        time.Time
 }
 
 // An event for one endpoint, which has no place among those of the outbox.
-func (q *Queries) InsertDelivery(ctx context.Context, arg InsertDeliveryParams) ([]WebhookDelivery, error) {
-	rows, err := q.db.Query(ctx, insertDelivery,
+func (q *Queries) InsertDelivery(ctx context.Context, arg InsertDeliveryParams) error {
+	_, err := q.db.Exec(ctx, insertDelivery,
+		arg.ID,
 		arg.EndpointID,
 		arg.EventID,
 		arg.EventType,
 		arg.Aggregate,
 		arg.Body,
-		arg.EventAt,
+		arg.Now,
 	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []WebhookDelivery
-	for rows.Next() {
-		var i WebhookDelivery
-		if err := rows.Scan(
-			&i.ID,
-			&i.EndpointID,
-			&i.EventID,
-			&i.EventType,
-			&i.Aggregate,
-			&i.Position,
-			&i.Body,
-			&i.Status,
-			&i.Attempts,
-			&i.NextAttemptAt,
-			&i.ResponseStatus,
-			&i.ResponseStart,
-			&i.Error,
-			&i.EventAt,
-			&i.CreatedAt,
-			&i.FinishedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+	return err
 }
 
-const insertEndpoint = `-- name: InsertEndpoint :one
-INSERT INTO webhook_endpoint (owner, seller_id, url, event_types, description, ordered, secret, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)
-RETURNING id
+const insertEndpoint = `-- name: InsertEndpoint :exec
+INSERT INTO webhook_endpoint (id, owner, seller_id, url, event_types, description, ordered, secret, created_at, updated_at)
+OVERRIDING SYSTEM VALUE
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)
 `
 
 type InsertEndpointParams struct {
+	ID          int64
 	Owner       string
 	SellerID    *string
 	Url         string
@@ -176,8 +147,9 @@ type InsertEndpointParams struct {
 	CreatedAt   time.Time
 }
 
-func (q *Queries) InsertEndpoint(ctx context.Context, arg InsertEndpointParams) (int64, error) {
-	row := q.db.QueryRow(ctx, insertEndpoint,
+func (q *Queries) InsertEndpoint(ctx context.Context, arg InsertEndpointParams) error {
+	_, err := q.db.Exec(ctx, insertEndpoint,
+		arg.ID,
 		arg.Owner,
 		arg.SellerID,
 		arg.Url,
@@ -187,9 +159,7 @@ func (q *Queries) InsertEndpoint(ctx context.Context, arg InsertEndpointParams) 
 		arg.Secret,
 		arg.CreatedAt,
 	)
-	var id int64
-	err := row.Scan(&id)
-	return id, err
+	return err
 }
 
 const listDeliveries = `-- name: ListDeliveries :many
@@ -364,6 +334,55 @@ func (q *Queries) ListEndpointsOfSeller(ctx context.Context, arg ListEndpointsOf
 	return items, nil
 }
 
+const lockDelivery = `-- name: LockDelivery :many
+SELECT id, endpoint_id, event_id, event_type, aggregate, position, body, status, attempts, next_attempt_at, response_status, response_start, error, event_at, created_at, finished_at FROM webhook_delivery
+WHERE id = $1 AND endpoint_id + 0 = $2::bigint
+FOR NO KEY UPDATE
+`
+
+type LockDeliveryParams struct {
+	ID         int64
+	EndpointID int64
+}
+
+// The sum keeps the indexes of the endpoint out of the plan.
+func (q *Queries) LockDelivery(ctx context.Context, arg LockDeliveryParams) ([]WebhookDelivery, error) {
+	rows, err := q.db.Query(ctx, lockDelivery, arg.ID, arg.EndpointID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []WebhookDelivery
+	for rows.Next() {
+		var i WebhookDelivery
+		if err := rows.Scan(
+			&i.ID,
+			&i.EndpointID,
+			&i.EventID,
+			&i.EventType,
+			&i.Aggregate,
+			&i.Position,
+			&i.Body,
+			&i.Status,
+			&i.Attempts,
+			&i.NextAttemptAt,
+			&i.ResponseStatus,
+			&i.ResponseStart,
+			&i.Error,
+			&i.EventAt,
+			&i.CreatedAt,
+			&i.FinishedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const lockEndpoint = `-- name: LockEndpoint :many
 SELECT id, owner, seller_id, url, event_types, description, ordered, secret, previous_secret, previous_until, failing_since, disabled_at, disabled_reason, created_at, updated_at FROM webhook_endpoint WHERE id = $1 FOR NO KEY UPDATE
 `
@@ -414,21 +433,32 @@ func (q *Queries) LockOwner(ctx context.Context, owner string) error {
 	return err
 }
 
-const newEvent = `-- name: NewEvent :one
-SELECT now()::timestamptz AS at, i.id AS incarnation FROM incarnation i WHERE i.singleton
+const nextDelivery = `-- name: NextDelivery :one
+SELECT nextval('webhook_delivery_id_seq') AS id, i.id AS incarnation FROM incarnation i WHERE i.singleton
 `
 
-type NewEventRow struct {
-	At          time.Time
+type NextDeliveryRow struct {
+	ID          int64
 	Incarnation string
 }
 
-// The time of an event that is written now, and the source of its id.
-func (q *Queries) NewEvent(ctx context.Context) (NewEventRow, error) {
-	row := q.db.QueryRow(ctx, newEvent)
-	var i NewEventRow
-	err := row.Scan(&i.At, &i.Incarnation)
+// The id of a delivery, and what an event written now has as its source.
+func (q *Queries) NextDelivery(ctx context.Context) (NextDeliveryRow, error) {
+	row := q.db.QueryRow(ctx, nextDelivery)
+	var i NextDeliveryRow
+	err := row.Scan(&i.ID, &i.Incarnation)
 	return i, err
+}
+
+const nextEndpointID = `-- name: NextEndpointID :one
+SELECT nextval('webhook_endpoint_id_seq')
+`
+
+func (q *Queries) NextEndpointID(ctx context.Context) (int64, error) {
+	row := q.db.QueryRow(ctx, nextEndpointID)
+	var nextval int64
+	err := row.Scan(&nextval)
+	return nextval, err
 }
 
 const recordAttempt = `-- name: RecordAttempt :exec
@@ -475,55 +505,21 @@ func (q *Queries) RecordAttempt(ctx context.Context, arg RecordAttemptParams) er
 	return err
 }
 
-const retryDelivery = `-- name: RetryDelivery :many
+const retryDelivery = `-- name: RetryDelivery :exec
 UPDATE webhook_delivery
-SET status = 'pending', attempts = 0, next_attempt_at = now(), finished_at = NULL,
+SET status = 'pending', attempts = 0, next_attempt_at = $1, finished_at = NULL,
     response_status = NULL, response_start = NULL, error = NULL
-WHERE id = $1 AND endpoint_id + 0 = $2::bigint
-RETURNING id, endpoint_id, event_id, event_type, aggregate, position, body, status, attempts, next_attempt_at, response_status, response_start, error, event_at, created_at, finished_at
+WHERE id = $2
 `
 
 type RetryDeliveryParams struct {
-	ID         int64
-	EndpointID int64
+	Now *time.Time
+	ID  int64
 }
 
-// The sum keeps the indexes of the endpoint out of the plan.
-func (q *Queries) RetryDelivery(ctx context.Context, arg RetryDeliveryParams) ([]WebhookDelivery, error) {
-	rows, err := q.db.Query(ctx, retryDelivery, arg.ID, arg.EndpointID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []WebhookDelivery
-	for rows.Next() {
-		var i WebhookDelivery
-		if err := rows.Scan(
-			&i.ID,
-			&i.EndpointID,
-			&i.EventID,
-			&i.EventType,
-			&i.Aggregate,
-			&i.Position,
-			&i.Body,
-			&i.Status,
-			&i.Attempts,
-			&i.NextAttemptAt,
-			&i.ResponseStatus,
-			&i.ResponseStart,
-			&i.Error,
-			&i.EventAt,
-			&i.CreatedAt,
-			&i.FinishedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+func (q *Queries) RetryDelivery(ctx context.Context, arg RetryDeliveryParams) error {
+	_, err := q.db.Exec(ctx, retryDelivery, arg.Now, arg.ID)
+	return err
 }
 
 const updateEndpoint = `-- name: UpdateEndpoint :exec

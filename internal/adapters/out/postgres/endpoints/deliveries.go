@@ -3,6 +3,7 @@ package endpoints
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -30,10 +31,10 @@ func (s Deliveries) List(ctx context.Context, f webhook.Filter, page core.Page) 
 }
 
 // Add inserts a delivery, due now.
-func (s Deliveries) Add(ctx context.Context, endpointID int64, e core.Event) (*webhook.Delivery, error) {
-	var now dbsqlc.NewEventRow
-	first := func(ctx context.Context, q *queries) (err error) { now, err = q.NewEvent(ctx); return err }
-	if err := s.Session.Load(ctx, first); err != nil {
+func (s Deliveries) Add(ctx context.Context, endpointID int64, e core.Event, now time.Time) (*webhook.Delivery, error) {
+	var row dbsqlc.NextDeliveryRow
+	next := func(ctx context.Context, q *queries) (err error) { row, err = q.NextDelivery(ctx); return err }
+	if err := s.Session.Load(ctx, next); err != nil {
 		return nil, err
 	}
 	data, err := relay.EncodeData(e.Data)
@@ -41,21 +42,29 @@ func (s Deliveries) Add(ctx context.Context, endpointID int64, e core.Event) (*w
 		return nil, fmt.Errorf("encode event %s: %w", e.Type, err)
 	}
 	event := outbox.Event{
-		ID: uuid.Must(uuid.NewV7()).String(), Source: relay.SourceOf(now.Incarnation), Type: string(e.Type),
-		Aggregate: e.Aggregate, Version: 1, At: now.At.UTC(), Data: data,
+		ID: uuid.Must(uuid.NewV7()).String(), Source: relay.SourceOf(row.Incarnation), Type: string(e.Type),
+		Aggregate: e.Aggregate, Version: 1, At: now, Data: data,
 	}
 	body, err := event.CloudEvent()
 	if err != nil {
 		return nil, err
 	}
-	return fetch.One(ctx, s.Session, (*queries).InsertDelivery, dbsqlc.InsertDeliveryParams{
-		EndpointID: endpointID, EventID: event.ID, EventType: event.Type, Aggregate: e.Aggregate, Body: string(body), EventAt: now.At,
-	}, deliveryOf)
+	d := &webhook.Delivery{
+		ID: row.ID, EndpointID: endpointID, EventID: event.ID, EventType: e.Type, Status: webhook.Pending, NextAttemptAt: now, CreatedAt: now,
+	}
+	return d, s.Session.Writes().InsertDelivery(ctx, dbsqlc.InsertDeliveryParams{
+		ID: d.ID, EndpointID: endpointID, EventID: event.ID, EventType: event.Type, Aggregate: e.Aggregate, Body: string(body), Now: now,
+	})
 }
 
 // Retry makes a delivery due.
-func (s Deliveries) Retry(ctx context.Context, endpointID, id int64) (*webhook.Delivery, error) {
-	return fetch.One(ctx, s.Session, (*queries).RetryDelivery, dbsqlc.RetryDeliveryParams{ID: id, EndpointID: endpointID}, deliveryOf)
+func (s Deliveries) Retry(ctx context.Context, endpointID, id int64, now time.Time) (*webhook.Delivery, error) {
+	d, err := fetch.One(ctx, s.Session, (*queries).LockDelivery, dbsqlc.LockDeliveryParams{ID: id, EndpointID: endpointID}, deliveryOf)
+	if err != nil {
+		return nil, err
+	}
+	d.Status, d.Attempts, d.NextAttemptAt, d.FinishedAt, d.Last = webhook.Pending, 0, now, time.Time{}, webhook.Outcome{}
+	return d, s.Session.Writes().RetryDelivery(ctx, dbsqlc.RetryDeliveryParams{ID: id, Now: &now})
 }
 
 // Record saves the outcome of the last attempt.

@@ -58,13 +58,16 @@ func (s Endpoints) List(ctx context.Context, g core.Grant, page core.Page) ([]*w
 }
 
 // Save updates an endpoint, or inserts a new one.
-func (s Endpoints) Save(ctx context.Context, e *webhook.Endpoint) (err error) {
+func (s Endpoints) Save(ctx context.Context, e *webhook.Endpoint) error {
 	if e.ID == 0 {
-		e.ID, err = fetch.Find(ctx, s.Session, (*queries).InsertEndpoint, dbsqlc.InsertEndpointParams{
-			Owner: e.Owner, SellerID: null.IfZero(e.SellerID), Url: e.URL, EventTypes: e.EventTypes,
+		next := func(ctx context.Context, q *queries) (err error) { e.ID, err = q.NextEndpointID(ctx); return err }
+		if err := s.Session.Load(ctx, next); err != nil {
+			return err
+		}
+		return s.Session.Writes().InsertEndpoint(ctx, dbsqlc.InsertEndpointParams{
+			ID: e.ID, Owner: e.Owner, SellerID: null.IfZero(e.SellerID), Url: e.URL, EventTypes: e.EventTypes,
 			Description: e.Description, Ordered: e.Ordered, Secret: e.NewSecret, CreatedAt: e.CreatedAt,
 		})
-		return err
 	}
 	return s.Session.Writes().UpdateEndpoint(ctx, dbsqlc.UpdateEndpointParams{
 		ID: e.ID, Url: e.URL, EventTypes: e.EventTypes, Description: e.Description, Ordered: e.Ordered,

@@ -25,10 +25,13 @@ WHERE seller_id = @seller_id AND seller_id >= ''
 ORDER BY created_at DESC, id DESC
 LIMIT @rows;
 
--- name: InsertEndpoint :one
-INSERT INTO webhook_endpoint (owner, seller_id, url, event_types, description, ordered, secret, created_at, updated_at)
-VALUES (@owner, @seller_id, @url, @event_types, @description, @ordered, @secret, @created_at, @created_at)
-RETURNING id;
+-- name: NextEndpointID :one
+SELECT nextval('webhook_endpoint_id_seq');
+
+-- name: InsertEndpoint :exec
+INSERT INTO webhook_endpoint (id, owner, seller_id, url, event_types, description, ordered, secret, created_at, updated_at)
+OVERRIDING SYSTEM VALUE
+VALUES (@id, @owner, @seller_id, @url, @event_types, @description, @ordered, @secret, @created_at, @created_at);
 
 -- name: UpdateEndpoint :exec
 -- A new secret moves the present one aside.
@@ -59,23 +62,27 @@ WHERE id = ANY(ARRAY(
 ))
 ORDER BY id DESC;
 
--- name: NewEvent :one
--- The time of an event that is written now, and the source of its id.
-SELECT now()::timestamptz AS at, i.id AS incarnation FROM incarnation i WHERE i.singleton;
+-- name: NextDelivery :one
+-- The id of a delivery, and what an event written now has as its source.
+SELECT nextval('webhook_delivery_id_seq') AS id, i.id AS incarnation FROM incarnation i WHERE i.singleton;
 
--- name: InsertDelivery :many
+-- name: InsertDelivery :exec
 -- An event for one endpoint, which has no place among those of the outbox.
-INSERT INTO webhook_delivery (endpoint_id, event_id, event_type, aggregate, position, body, event_at, created_at, next_attempt_at)
-VALUES (@endpoint_id, @event_id, @event_type, @aggregate, 0, @body, @event_at, @event_at, @event_at)
-RETURNING *;
+INSERT INTO webhook_delivery (id, endpoint_id, event_id, event_type, aggregate, position, body, event_at, created_at, next_attempt_at)
+OVERRIDING SYSTEM VALUE
+VALUES (@id, @endpoint_id, @event_id, @event_type, @aggregate, 0, @body, @now, @now, @now);
 
--- name: RetryDelivery :many
+-- name: LockDelivery :many
 -- The sum keeps the indexes of the endpoint out of the plan.
-UPDATE webhook_delivery
-SET status = 'pending', attempts = 0, next_attempt_at = now(), finished_at = NULL,
-    response_status = NULL, response_start = NULL, error = NULL
+SELECT * FROM webhook_delivery
 WHERE id = @id AND endpoint_id + 0 = @endpoint_id::bigint
-RETURNING *;
+FOR NO KEY UPDATE;
+
+-- name: RetryDelivery :exec
+UPDATE webhook_delivery
+SET status = 'pending', attempts = 0, next_attempt_at = @now, finished_at = NULL,
+    response_status = NULL, response_start = NULL, error = NULL
+WHERE id = @id;
 
 -- name: RecordAttempt :exec
 -- The end of a delivery lets the next one of its aggregate go, which an ordered endpoint held
