@@ -97,10 +97,11 @@ func (t deliveries) Retry(_ context.Context, endpointID, id int64, now time.Time
 
 // Record saves the outcome of the last attempt.
 func (t deliveries) Record(_ context.Context, d *webhook.Delivery) error {
-	stored, err := find(t.deliveries, d.ID)
-	if err != nil || stored.Status != webhook.Pending || stored.Attempts != d.Attempts {
+	stored, found := t.deliveries[d.ID]
+	if !found || stored.Status != webhook.Pending || stored.Attempts != d.Attempts {
 		return nil
 	}
+	stored = copyOf(stored)
 	stored.Status, stored.Last = d.Status, d.Last
 	stored.NextAttemptAt, stored.FinishedAt, stored.Last.RetryAfter = stamp(d.NextAttemptAt), stamp(d.FinishedAt), 0
 	t.deliveries[d.ID] = stored

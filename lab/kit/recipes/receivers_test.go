@@ -182,7 +182,7 @@ func (a attempt) to(t *testing.T, r receiver) webhook.Outcome {
 	if err != nil {
 		t.Error(err)
 	}
-	sender := webhooks.New(webhooks.Config{AllowPrivate: true, Now: func() time.Time { return time.Now().Add(-a.age) }})
+	sender := webhooks.New(true, func() time.Time { return time.Now().Add(-a.age) }, func(string) {})
 	return sender.Send(t.Context(), webhook.Attempt{URL: r.url, Secrets: a.secrets, EventID: event.ID, Body: string(body)})
 }
 
