@@ -112,6 +112,7 @@ func TestClient_CallsEveryOperationOfTheContract(t *testing.T) {
 	cancel(t, p)
 	fulfil(t, p, order)
 	changeProfile(t, p)
+	manageWebhooks(t, p)
 	must[client.Order](t)(p.admin.GetOrder(t.Context(), order.ID)) // is an entry of the audit log
 	mustList(t, p.admin.ListAuditLog(t.Context()))
 	captured := client.PaymentFilter{Status: "captured", Method: "balance", PageSize: 1}
@@ -158,6 +159,31 @@ func manageProducts(t *testing.T, p people) {
 		t.Errorf("%+v, then %+v", adjusted, read)
 	}
 	mustList(t, p.customer.ListProducts(t.Context()))
+}
+
+func manageWebhooks(t *testing.T, p people) {
+	t.Helper()
+	made := must[client.WebhookEndpointWithSecret](t)(p.seller.CreateWebhookEndpoint(t.Context(), client.NewWebhookEndpoint{
+		URL: "https://shop.example/hooks", EventTypes: []string{"order.*"},
+	}))
+	paused := client.WebhookEndpointUpdate{Disabled: new(true)}
+	must[client.WebhookEndpoint](t)(p.seller.UpdateWebhookEndpoint(t.Context(), made.ID, paused))
+	if read := must[client.WebhookEndpoint](t)(p.seller.GetWebhookEndpoint(t.Context(), made.ID)); !read.Disabled {
+		t.Errorf("%+v, want it disabled", read)
+	}
+	mustList(t, p.seller.ListWebhookEndpoints(t.Context()))
+	rotated := must[client.WebhookEndpointWithSecret](t)(p.seller.RotateWebhookSecret(t.Context(), made.ID))
+	if rotated.Secret == made.Secret {
+		t.Error("the secret is the same")
+	}
+	queued := must[client.WebhookDelivery](t)(p.seller.TestWebhookEndpoint(t.Context(), made.ID))
+	again := must[client.WebhookDelivery](t)(p.seller.RetryWebhookDelivery(t.Context(), made.ID, queued.ID))
+	if found := mustList(t, p.seller.ListWebhookDeliveries(t.Context(), made.ID, "pending")); again.EventID != found[0].EventID {
+		t.Errorf("deliveries %+v, want event %s", found, again.EventID)
+	}
+	if err := p.seller.DeleteWebhookEndpoint(t.Context(), made.ID); err != nil {
+		t.Error(err)
+	}
 }
 
 // buy orders two packets of tea, pays them and returns one. It returns the order.
