@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ContentType is the media type of [Event.CloudEvent].
+// ContentType is the media type for [Event.CloudEvent].
 const ContentType = "application/cloudevents+json"
 
 // Event is an outbox event.

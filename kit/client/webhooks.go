@@ -8,8 +8,8 @@ import (
 	"example.com/orders/kit/client/api"
 )
 
-// CreateWebhookEndpoint creates a webhook endpoint for the events of the seller, or of all
-// sellers for an administrator. Keep the secret: it verifies the events.
+// CreateWebhookEndpoint creates a webhook endpoint for the seller's events, or for an
+// administrator those about all sellers. Keep the secret: it verifies the events.
 func (c *Client) CreateWebhookEndpoint(ctx context.Context, endpoint NewWebhookEndpoint) (WebhookEndpointWithSecret, error) {
 	made, _, err := call[WebhookEndpointWithSecret](ctx, c, to(api.CreateWebhookEndpoint).with(endpoint))
 	return made, err
@@ -38,7 +38,7 @@ func (c *Client) DeleteWebhookEndpoint(ctx context.Context, endpointID int64) er
 	return err
 }
 
-// RotateWebhookSecret replaces the secret of a webhook endpoint. The previous one signs as
+// RotateWebhookSecret replaces a webhook endpoint's secret. The previous one signs as
 // well for 24 hours.
 func (c *Client) RotateWebhookSecret(ctx context.Context, endpointID int64) (WebhookEndpointWithSecret, error) {
 	rotated, _, err := call[WebhookEndpointWithSecret](ctx, c, to(api.RotateWebhookSecret, endpointID))
@@ -51,7 +51,7 @@ func (c *Client) TestWebhookEndpoint(ctx context.Context, endpointID int64) (Web
 	return queued, err
 }
 
-// ListWebhookDeliveries returns the deliveries of a webhook endpoint, newest first: those
+// ListWebhookDeliveries returns a webhook endpoint's deliveries, newest first: those
 // with a status, or all if it is empty.
 func (c *Client) ListWebhookDeliveries(ctx context.Context, endpointID int64, status string) iter.Seq2[WebhookDelivery, error] {
 	query := url.Values{}

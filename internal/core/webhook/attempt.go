@@ -1,4 +1,4 @@
-// Package webhook carries events to the endpoints of sellers and administrators.
+// Package webhook carries events to endpoints that sellers and administrators choose.
 package webhook
 
 import (
@@ -12,10 +12,10 @@ type Sender interface {
 	Send(ctx context.Context, a Attempt) Outcome
 }
 
-// Attempt is one HTTP request of a delivery.
+// Attempt is one HTTP request for a delivery.
 type Attempt struct {
 	DeliveryID int64
-	// Number counts the attempts of the delivery, from 1.
+	// Number counts the attempts, from 1.
 	Number int
 	URL    string
 	// Secrets sign the request: the current one, then the previous one while receivers
@@ -26,11 +26,11 @@ type Attempt struct {
 	Body string
 }
 
-// Outcome is what became of an attempt.
+// Outcome is how an attempt ended.
 type Outcome struct {
 	// Status is the response status, or 0 if no response arrived.
 	Status int
-	// Start is the start of the response body, valid UTF-8 and at most 500 characters.
+	// Start begins the response body: valid UTF-8, at most 500 characters.
 	Start string
 	// RetryAfter is how long the receiver asks to wait, or 0.
 	RetryAfter time.Duration

@@ -17,8 +17,8 @@ const (
 	turn         = 10 * time.Second
 	// maxEvents is how many events get their deliveries at once.
 	maxEvents = 500
-	// pollInterval is the maximum delay of a due delivery, and failurePause that after a
-	// failure of the queue.
+	// pollInterval is the maximum delay for a due delivery, and failurePause that after the
+	// queue has failed.
 	pollInterval = 250 * time.Millisecond
 	failurePause = time.Second
 	// lostAfter is when an attempt that is not recorded counts as lost, because its process
@@ -30,28 +30,28 @@ const (
 // Queue holds the deliveries. Each call commits by itself, so that no transaction is open
 // during an attempt.
 type Queue interface {
-	// Dispatch writes the deliveries of up to limit events of the outbox that have none yet,
-	// first ones first, and returns the number of events.
+	// Dispatch writes deliveries for up to limit outbox events that have none yet, first ones
+	// first, and returns how many events it read.
 	Dispatch(ctx context.Context, limit int) (int, error)
 	// EndpointsDue returns up to limit enabled endpoints with a due delivery, in random
 	// order, so that each gets its turn.
 	EndpointsDue(ctx context.Context, limit int) ([]int64, error)
-	// Claim counts an attempt of each of up to limit due deliveries of an enabled endpoint,
-	// oldest first, and returns them. They are due again after d. For an ordered endpoint it
-	// claims no delivery that follows a pending one of its aggregate.
+	// Claim counts an attempt for up to limit due deliveries each, oldest first, and returns
+	// them, unless the endpoint is disabled. They are due again after d. For an ordered
+	// endpoint it claims no delivery that follows a pending one of its aggregate.
 	Claim(ctx context.Context, endpointID int64, limit int, d time.Duration) ([]Attempt, error)
 }
 
-// Courier carries events of the outbox to endpoints. Every replica runs one.
+// Courier carries outbox events to endpoints. Every replica runs one.
 //
 // It promises that each delivery is attempted at least once. A process that dies between
 // an attempt and its record leaves a delivery that is due again, under the same event id.
 type Courier struct {
 	Queue  Queue
 	Sender Sender
-	// Record records attempts of one endpoint.
+	// Record records attempts at one endpoint.
 	Record func(ctx context.Context, endpointID int64, attempts []Ended) error
-	// Failed receives the errors of Queue and Record.
+	// Failed receives errors from Queue and Record.
 	Failed func(error)
 
 	running sync.WaitGroup
@@ -129,7 +129,7 @@ func (c *Courier) drain(ctx context.Context, endpointID int64) {
 	}
 }
 
-// report reports an error, unless the end of ctx is its cause.
+// report reports an error, unless ctx has ended.
 func (c *Courier) report(ctx context.Context, err error) {
 	if ctx.Err() == nil {
 		c.Failed(err)

@@ -16,8 +16,8 @@ type CreateEndpoint struct {
 	Ordered     bool
 }
 
-// CreateEndpoint creates an endpoint for the events of the seller, or of all sellers if
-// the actor is an administrator. It returns the secret as NewSecret, which is the only
+// CreateEndpoint creates an endpoint for the seller's events, or for all sellers' if the
+// actor is an administrator. It returns the secret as NewSecret, which is the only
 // time that anybody sees it.
 //
 // Refusals: validation_failed (URL, event types, or too many endpoints),

@@ -7,7 +7,7 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// Status is the state of a delivery.
+// Status is a delivery state.
 type Status string
 
 // The statuses.
@@ -30,13 +30,13 @@ type Delivery struct {
 	// NextAttemptAt is zero unless the delivery is pending. During an attempt, it is the
 	// time at which the attempt counts as lost.
 	NextAttemptAt time.Time
-	// Last is the outcome of the last attempt.
+	// Last is how the last attempt ended.
 	Last       Outcome
 	CreatedAt  time.Time
 	FinishedAt time.Time
 }
 
-// pauses follow the failed attempts of a delivery. After the last one it is given up.
+// pauses follow failed attempts. After the last one it is given up.
 var pauses = []time.Duration{
 	5 * time.Second, 5 * time.Minute, 30 * time.Minute,
 	2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,

@@ -14,19 +14,19 @@ type Endpoint struct {
 	ID int64
 	// Owner made the endpoint. One owner has one endpoint for a URL.
 	Owner string
-	// SellerID is the seller whose events the endpoint receives, or "" for the events of
-	// all sellers: only administrators may use such an endpoint.
+	// SellerID is the seller whose events the endpoint receives, or "" for all sellers: only
+	// administrators may use such an endpoint.
 	SellerID    string
 	URL         string
 	EventTypes  []string // patterns; see [PatternsOf]
 	Description string
-	// Ordered keeps the events of an aggregate in order: each waits for the one before.
+	// Ordered keeps order within an aggregate: each event waits for the one before.
 	Ordered bool
 	// NewSecret is the secret that Save stores, or "" to keep the present one. An existing
 	// endpoint's present secret signs as well until PreviousUntil.
 	NewSecret     string
 	PreviousUntil time.Time
-	// FailingSince is the time of the first failed attempt since the last success.
+	// FailingSince is when the first attempt failed since the last success.
 	FailingSince time.Time
 	// DisabledAt is when deliveries began to wait, or zero.
 	DisabledAt     time.Time

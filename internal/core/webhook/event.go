@@ -11,8 +11,8 @@ const (
 // EventTypes lists all event types in this package that the outbox publishes.
 var EventTypes = []core.EventType{EventDisabled}
 
-// EventData is the data of events about an endpoint. The URL is absent, because it may
-// contain a secret of the receiver.
+// EventData describes the endpoint in an event. The URL is absent, because it may
+// contain a secret.
 type EventData struct {
 	EndpointID int64
 	SellerID   string

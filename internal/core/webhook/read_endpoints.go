@@ -19,7 +19,7 @@ func (s *Service) GetEndpoint(ctx context.Context, actor core.Actor, id int64) (
 	return e, err
 }
 
-// ListEndpoints returns a page of endpoints, newest first, and the position after it.
+// ListEndpoints returns one page, newest first, and the position after it.
 // Sellers see their endpoints, and administrators all endpoints, which is audited.
 func (s *Service) ListEndpoints(
 	ctx context.Context, actor core.Actor, page core.Page,
@@ -37,7 +37,7 @@ func (s *Service) ListEndpoints(
 	return found, next, err
 }
 
-// ListDeliveries returns a page of an endpoint's deliveries, newest first, and the
+// ListDeliveries returns one page for an endpoint, newest first, and the
 // position after it. Refusals: not_found, forbidden_resource.
 func (s *Service) ListDeliveries(
 	ctx context.Context, actor core.Actor, filter Filter, page core.Page,

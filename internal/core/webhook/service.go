@@ -9,7 +9,7 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// maxPerOwner bounds the endpoints of one owner: each event is stored for each of them.
+// maxPerOwner bounds the endpoints that an owner has: each event is stored for each one.
 const maxPerOwner = 10
 
 // Service runs the webhook use cases.
@@ -44,7 +44,7 @@ func (s *Service) check(url *string, patterns []string) error {
 	return core.InvalidFields(fields)
 }
 
-// takeURL refuses the URL of another endpoint of the owner, and too many endpoints.
+// takeURL refuses a URL that the owner has already, and too many endpoints.
 func (tx Tx) takeURL(ctx context.Context, e *Endpoint) error {
 	existing, err := tx.Endpoints.LockOwner(ctx, e.Owner)
 	if err != nil {

@@ -15,7 +15,7 @@ type Store interface {
 	Read(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 }
 
-// Tx is a struct of stores bound to one transaction.
+// Tx holds stores bound to one transaction.
 type Tx struct {
 	// Now is the transaction start on the database clock, in UTC.
 	Now        time.Time
@@ -31,7 +31,7 @@ type Endpoints interface {
 	Get(ctx context.Context, id int64) (*Endpoint, error)
 	// Lock locks and loads an endpoint, or returns [core.ErrNotFound].
 	Lock(ctx context.Context, id int64) (*Endpoint, error)
-	// LockOwner loads the endpoints of an owner: none is added and no URL changes until
+	// LockOwner loads the owner's endpoints: none is added and no URL changes until
 	// the transaction ends.
 	LockOwner(ctx context.Context, owner string) ([]*Endpoint, error)
 	// List returns the endpoints that the grant covers, newest first, one more than the
@@ -47,17 +47,17 @@ type Endpoints interface {
 type Deliveries interface {
 	// List returns deliveries, newest first, one more than the page limit.
 	List(ctx context.Context, f Filter, page core.Page) ([]*Delivery, error)
-	// Add inserts a delivery, due now, of an event that is not in the outbox.
+	// Add inserts a delivery, due now, for an event that is not in the outbox.
 	Add(ctx context.Context, endpointID int64, e core.Event, now time.Time) (*Delivery, error)
-	// Retry makes a delivery of an endpoint due now, with no attempt counted, or returns
+	// Retry makes an endpoint's delivery due now, with no attempt counted, or returns
 	// [core.ErrNotFound].
 	Retry(ctx context.Context, endpointID, id int64, now time.Time) (*Delivery, error)
-	// Record saves the outcome of the last attempt, and leaves a delivery alone that has
+	// Record saves how the last attempt ended, and leaves a delivery alone that has
 	// been decided, or attempted again, meanwhile.
 	Record(ctx context.Context, d *Delivery) error
 }
 
-// Filter selects deliveries of an endpoint. An empty status does not restrict them.
+// Filter selects an endpoint's deliveries. An empty status does not restrict them.
 type Filter struct {
 	EndpointID int64
 	Status     Status

@@ -1,4 +1,4 @@
-// Package webhooks sends events to the endpoints of callers, signed as Standard Webhooks
+// Package webhooks sends events to endpoints, signed as Standard Webhooks
 // describes. Callers choose the URLs, so the package distrusts both URLs and receivers.
 package webhooks
 

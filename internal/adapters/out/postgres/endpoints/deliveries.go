@@ -67,7 +67,7 @@ func (s Deliveries) Retry(ctx context.Context, endpointID, id int64, now time.Ti
 	return d, s.Session.Writes().RetryDelivery(ctx, dbsqlc.RetryDeliveryParams{ID: id, Now: &now})
 }
 
-// Record saves the outcome of the last attempt.
+// Record saves how the last attempt ended.
 func (s Deliveries) Record(ctx context.Context, d *webhook.Delivery) error {
 	return s.Session.Writes().RecordAttempt(ctx, dbsqlc.RecordAttemptParams{
 		ID: d.ID, Attempts: int32(d.Attempts), Status: string(d.Status), NextAttemptAt: null.IfZeroTime(d.NextAttemptAt),

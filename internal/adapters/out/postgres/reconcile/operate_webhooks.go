@@ -24,12 +24,12 @@ WHERE endpoint_id = $1 AND attempts >= 0 AND (event_at >= $2) IS TRUE
 const disableEndpoint = `UPDATE webhook_endpoint SET disabled_at = now(), disabled_reason = 'disabled by an operator', updated_at = now()
 WHERE id = $1 AND disabled_at IS NULL`
 
-// ListEndpoints returns a table of up to 100 webhook endpoints that wait or fail.
+// ListEndpoints returns up to 100 webhook endpoints that wait or fail.
 func (s Store) ListEndpoints(ctx context.Context) ([][]string, error) {
 	return s.table(ctx, listEndpoints)
 }
 
-// RetryDeliveries makes the failed deliveries of an endpoint due again or, with a time, all
+// RetryDeliveries makes an endpoint's failed deliveries due again or, with a time, all
 // that have ended since. It adds the audit entry.
 func (s Store) RetryDeliveries(ctx context.Context, e core.AuditEntry, id int64, from time.Time) error {
 	return s.change(ctx, e, "there is no such endpoint, or it has no such deliveries", repeatDeliveries, id, from)

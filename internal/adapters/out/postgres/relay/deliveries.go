@@ -17,7 +17,7 @@ import (
 // due. It implements [webhook.Queue].
 type Deliveries struct{ db *pgtx.DB }
 
-// NewDeliveries returns the deliveries of a database.
+// NewDeliveries returns the deliveries in a database.
 func NewDeliveries(db *pgtx.DB) *Deliveries { return &Deliveries{db} }
 
 // Dispatch implements [webhook.Queue].
@@ -78,7 +78,7 @@ func (d *Deliveries) Claim(ctx context.Context, endpointID int64, limit int, los
 	return attempts, nil
 }
 
-// Backlog returns the numbers of pending deliveries and of disabled endpoints, each at most
+// Backlog returns how many deliveries are pending and endpoints disabled, each at most
 // maxBacklog, and for how long the oldest event has been waiting for this service: it was
 // not the receiver that failed.
 func (d *Deliveries) Backlog(ctx context.Context) (pending, disabled int64, oldest time.Duration, err error) {
