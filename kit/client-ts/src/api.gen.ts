@@ -1301,10 +1301,7 @@ export interface components {
         WebhookReceipt: Record<string, never>;
         /** @description The time and the signature, as `t=…,v1=…`. */
         WebhookSignature: string;
-        /**
-         * Format: uri
-         * @description An absolute https URL without credentials and fragment, which leads to a public address.
-         */
+        /** @description An absolute https URL without credentials and fragment, which leads to a public address. */
         WebhookURL: string;
     };
     responses: {
