@@ -274,3 +274,26 @@ func TestClaim_LeavesDeliveriesBehindAFailedOne(t *testing.T) {
 		t.Errorf("claimed %v after the first one, want the second one", got)
 	}
 }
+
+// The first one failed, and is due again: those that follow it have been due for longer.
+func TestClaim_FindsTheFirstBehindThoseThatFollow(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.addEndpoint(t, "ordered", "", "*")
+	for range 100 {
+		d.addEvent(t, "order.paid", "order/1", "{}", "1 minute")
+	}
+	d.dispatch(t, 100)
+	d.execute(t, `UPDATE webhook_delivery SET next_attempt_at = now() - CASE id WHEN 1 THEN interval '1 second' ELSE interval '1 hour' END`)
+	var claimed []webhook.Attempt
+	for range 2 { // each looks at 64
+		attempts, err := d.Deliveries().Claim(t.Context(), 1, 8, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		claimed = append(claimed, attempts...)
+	}
+	if len(claimed) != 1 || claimed[0].DeliveryID != 1 {
+		t.Errorf("claimed %v, want the first one", claimed)
+	}
+}

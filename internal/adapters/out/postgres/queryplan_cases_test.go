@@ -192,7 +192,8 @@ var planCases = map[string][]planCase{
 	"MarkDispatched":      {{args: "ARRAY[md5('19991'), md5('19992')]::uuid[]", rows: 4, buffers: 40}},
 	"InsertDeliveries":    {{args: "ARRAY[md5('19991'), md5('19992')]::uuid[], '{a,b}', '{*,order.*}'", rows: 8, buffers: 80}},
 	"DueEndpoints":        {{args: "10", rows: 12, buffers: 60}},
-	"ClaimDeliveries":     {{args: "60, 1, 8", rows: 60, buffers: 400}, {args: "60, 2, 8", rows: 90, buffers: 500}, {args: "60, 4, 8", rows: 4, buffers: 12}},
+	"LockOrderedEndpoint": {{args: "2", rows: 1, buffers: 8}},
+	"ClaimDeliveries":     {{args: "60, 1, 8", rows: 60, buffers: 400}, {args: "60, 2, 8", rows: 150, buffers: 500}, {args: "60, 4, 8", rows: 4, buffers: 12}},
 	"DeliveryBacklog":     {{args: "10", rows: 60, buffers: 150, scanned: 1}, {args: "10000", rows: 10_060, buffers: 2000, scanned: 1}},
 	"DeleteOldDeliveries": {{args: "604800, 10", rows: 20, buffers: 60}, {args: "864000, 10", buffers: 10}},
 

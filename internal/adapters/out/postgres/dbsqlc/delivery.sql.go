@@ -23,8 +23,9 @@ WITH candidate AS (
     LIMIT (SELECT CASE WHEN e.ordered THEN 8 ELSE 1 END * $3::bigint FROM webhook_endpoint e WHERE e.id = $2)
     FOR UPDATE SKIP LOCKED
 ), waiting AS (
-    UPDATE webhook_delivery d SET next_attempt_at = (SELECT c.follows FROM candidate c WHERE c.id = d.id)
-    WHERE d.id = ANY(ARRAY(SELECT c.id FROM candidate c WHERE c.follows > statement_timestamp()))
+    UPDATE webhook_delivery d
+    SET next_attempt_at = (SELECT c.follows + interval '1 microsecond' FROM candidate c WHERE c.id = d.id)
+    WHERE d.id = ANY(ARRAY(SELECT c.id FROM candidate c WHERE c.follows >= c.next_attempt_at))
 )
 UPDATE webhook_delivery d
 SET attempts = d.attempts + 1, next_attempt_at = statement_timestamp() + make_interval(secs => $1)
@@ -52,8 +53,8 @@ type ClaimDeliveriesRow struct {
 }
 
 // Rows that another replica claims are passed over. A delivery of an ordered endpoint that
-// follows a pending one of its aggregate waits until that one is due, or recorded: however
-// many wait, a claim reads few.
+// follows a pending one of its aggregate is due after that one, or when that one has ended:
+// however many follow, a claim reads few, and they hide none that goes first.
 func (q *Queries) ClaimDeliveries(ctx context.Context, arg ClaimDeliveriesParams) ([]ClaimDeliveriesRow, error) {
 	rows, err := q.db.Query(ctx, claimDeliveries, arg.HiddenSeconds, arg.EndpointID, arg.MaxDeliveries)
 	if err != nil {
@@ -208,6 +209,15 @@ type InsertDeliveriesParams struct {
 // the statement inserts what is missing.
 func (q *Queries) InsertDeliveries(ctx context.Context, arg InsertDeliveriesParams) error {
 	_, err := q.db.Exec(ctx, insertDeliveries, arg.EventIds, arg.Bodies, arg.Patterns)
+	return err
+}
+
+const lockOrderedEndpoint = `-- name: LockOrderedEndpoint :exec
+SELECT FROM webhook_endpoint WHERE id = $1 AND ordered FOR NO KEY UPDATE
+`
+
+func (q *Queries) LockOrderedEndpoint(ctx context.Context, endpointID int64) error {
+	_, err := q.db.Exec(ctx, lockOrderedEndpoint, endpointID)
 	return err
 }
 

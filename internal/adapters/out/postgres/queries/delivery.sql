@@ -47,10 +47,13 @@ WHERE (SELECT e.disabled_at IS NULL FROM webhook_endpoint e WHERE e.id = w.endpo
 ORDER BY random()
 LIMIT @max_endpoints;
 
+-- name: LockOrderedEndpoint :exec
+SELECT FROM webhook_endpoint WHERE id = @endpoint_id AND ordered FOR NO KEY UPDATE;
+
 -- name: ClaimDeliveries :many
 -- Rows that another replica claims are passed over. A delivery of an ordered endpoint that
--- follows a pending one of its aggregate waits until that one is due, or recorded: however
--- many wait, a claim reads few.
+-- follows a pending one of its aggregate is due after that one, or when that one has ended:
+-- however many follow, a claim reads few, and they hide none that goes first.
 WITH candidate AS (
     SELECT c.id, c.next_attempt_at, CASE WHEN (SELECT e.ordered FROM webhook_endpoint e WHERE e.id = @endpoint_id) THEN (
             SELECT b.next_attempt_at FROM webhook_delivery b
@@ -63,8 +66,9 @@ WITH candidate AS (
     LIMIT (SELECT CASE WHEN e.ordered THEN 8 ELSE 1 END * @max_deliveries::bigint FROM webhook_endpoint e WHERE e.id = @endpoint_id)
     FOR UPDATE SKIP LOCKED
 ), waiting AS (
-    UPDATE webhook_delivery d SET next_attempt_at = (SELECT c.follows FROM candidate c WHERE c.id = d.id)
-    WHERE d.id = ANY(ARRAY(SELECT c.id FROM candidate c WHERE c.follows > statement_timestamp()))
+    UPDATE webhook_delivery d
+    SET next_attempt_at = (SELECT c.follows + interval '1 microsecond' FROM candidate c WHERE c.id = d.id)
+    WHERE d.id = ANY(ARRAY(SELECT c.id FROM candidate c WHERE c.follows >= c.next_attempt_at))
 )
 UPDATE webhook_delivery d
 SET attempts = d.attempts + 1, next_attempt_at = statement_timestamp() + make_interval(secs => @hidden_seconds)

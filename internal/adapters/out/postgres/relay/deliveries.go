@@ -57,11 +57,16 @@ func (d *Deliveries) EndpointsDue(ctx context.Context, limit int) ([]int64, erro
 	return ids, pgtx.Failed("read which deliveries are due", err)
 }
 
-// Claim implements [webhook.Queue].
+// Claim implements [webhook.Queue]. A record of an ordered endpoint waits, so that it lets no
+// delivery go that a claim with an older snapshot then holds back.
 func (d *Deliveries) Claim(ctx context.Context, endpointID int64, limit int, lost time.Duration) ([]webhook.Attempt, error) {
 	var rows []dbsqlc.ClaimDeliveriesRow
 	claim := dbsqlc.ClaimDeliveriesParams{EndpointID: endpointID, MaxDeliveries: int32(limit), HiddenSeconds: lost.Seconds()}
-	err := d.db.ExecOnce(ctx, pgtx.Into(&rows, (*dbsqlc.Queries).ClaimDeliveries, claim))
+	lock := func(ctx context.Context, q *dbsqlc.Queries) error { return q.LockOrderedEndpoint(ctx, endpointID) }
+	err := d.db.WriteOnce(ctx, func(ctx context.Context, t *pgtx.Tx) error {
+		_, err := t.LoadFirst(ctx, lock, pgtx.Into(&rows, (*dbsqlc.Queries).ClaimDeliveries, claim))
+		return err
+	})
 	if err != nil {
 		return nil, pgtx.Failed("claim deliveries", err)
 	}
