@@ -3,6 +3,8 @@ package bench
 import (
 	"flag"
 	"testing"
+
+	pgtest "example.com/orders/internal/test/pg"
 )
 
 var (
@@ -24,3 +26,10 @@ func start(t *testing.T) *bench {
 func TestComparison(t *testing.T) { start(t).compare() }
 
 func TestGrowth(t *testing.T) { start(t).growth() }
+
+// The benchmark stops if a script and the service do different work. This test fails
+// when a query changes.
+func TestProbes_FindTheSameWork(t *testing.T) {
+	b := newBench(t, given)
+	b.probeAll(b.newTarget(pgtest.NewOn(t, b.cluster)), commands())
+}

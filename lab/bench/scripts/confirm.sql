@@ -23,6 +23,8 @@ SELECT * FROM product WHERE sku = ANY(ARRAY(SELECT i.sku FROM order_item i JOIN 
 SELECT * FROM payment WHERE order_id = :order ORDER BY id + 0;
 -- name: RefundsOfOrders
 SELECT * FROM refund WHERE order_id = :order ORDER BY id + 0;
+-- name: DisputesOfOrders
+SELECT * FROM dispute WHERE order_id = :order ORDER BY created_at DESC, external_id DESC;
 -- name: LockBalanceOfOrder
 SELECT * FROM balance WHERE (customer_id, currency) = (SELECT o.customer_id, o.currency FROM orders o WHERE o.id = :order AND (false OR o.customer_id = :customer OR o.seller_id = NULL)) FOR UPDATE \gset
 \if :payments_used = 100
