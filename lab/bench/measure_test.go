@@ -24,10 +24,30 @@ func TestRatio_IgnoresMachineSpeedOfRound(t *testing.T) {
 	}
 }
 
+// samplesTo returns one sample with p99, a rate of 100 and a median latency of 1 ms.
+func samplesTo(p99 time.Duration) []sample {
+	return []sample{{rate: 100, p50: time.Millisecond, p99: p99}}
+}
+
+func TestReport_ComparesTheTailWithTheBareServer(t *testing.T) {
+	t.Parallel()
+	s := &series{connections: 16, service: samplesTo(10 * time.Millisecond), baseline: samplesTo(12 * time.Millisecond)}
+
+	replay := s.row()
+	s.command.script = "credit"
+	credit := s.row()
+
+	if want := "| 1.00 | 10.00 | 10.0 | 12.0 |"; !strings.Contains(replay, want) {
+		t.Errorf("replay: %s, want %s", replay, want)
+	}
+	if want := "| 1.00 | 10.00 | 10.0 |  |"; !strings.Contains(credit, want) {
+		t.Errorf("credit: %s, want %s", credit, want)
+	}
+}
+
 func TestRivalSection_ComparesTheTails(t *testing.T) {
 	t.Parallel()
-	measured := func(p99 time.Duration) []sample { return []sample{{rate: 100, p50: time.Millisecond, p99: p99}} }
-	s := &series{command: command{name: "Pay"}, connections: 16, service: measured(5 * time.Millisecond), rival: measured(8 * time.Millisecond)}
+	s := &series{command: command{name: "Pay"}, connections: 16, service: samplesTo(5 * time.Millisecond), rival: samplesTo(8 * time.Millisecond)}
 
 	text := rivalSection([]*series{s})
 

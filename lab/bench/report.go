@@ -81,7 +81,7 @@ Service and baseline alternate on one durable PostgreSQL cluster. The columns:
 
 - **ratio**: service ÷ baseline, the median of the ratios of the rounds. All other
   figures are medians too.
-- **p50**, **p99**: latency of the service.
+- **p50**, **p99**: latency of the service. pgbench reports neither.
 - **CPU**: seconds of CPU time per 1 000 requests. *Baseline* is that of the bare server or
   of PostgreSQL while the baseline ran, the others were measured while the service ran.
 - **WAL**: write-ahead log of PostgreSQL per request. *Baseline* is that of pgbench.
@@ -89,7 +89,7 @@ Service and baseline alternate on one durable PostgreSQL cluster. The columns:
 `
 
 const comparisonHeader = "| connections | baseline, req/s | service, req/s | ratio " +
-	"| p50, ms | p99, ms | p99 ÷ p50 | CPU: service | CPU: PostgreSQL " +
+	"| p50, ms | p99, ms | p99 ÷ p50 | p99 ÷ p50, bare server | CPU: service | CPU: PostgreSQL " +
 	"| CPU: baseline | CPU: load generator | WAL, bytes | WAL, bytes, baseline " +
 	"| memory, MiB |\n"
 
@@ -102,7 +102,7 @@ func reportText(setup string, all []*series) string {
 			name = s.command.name
 			fmt.Fprintf(out, "\n## %s\n\n%s. Round trips to PostgreSQL per request: %d.\n\n",
 				name, s.command.description, s.probe.trips)
-			fmt.Fprint(out, comparisonHeader, "|", strings.Repeat("---:|", 14), "\n")
+			fmt.Fprint(out, comparisonHeader, "|", strings.Repeat("---:|", 15), "\n")
 		}
 		fmt.Fprintln(out, s.row())
 	}
@@ -110,14 +110,22 @@ func reportText(setup string, all []*series) string {
 }
 
 func (s *series) row() string {
-	return fmt.Sprintf("| %d | %.0f | %.0f | **%.2f** | %.2f | %.2f | %.1f "+
+	return fmt.Sprintf("| %d | %.0f | %.0f | **%.2f** | %.2f | %.2f | %.1f | %s "+
 		"| %.3f | %.3f | %.3f | %.3f | %.0f | %.0f | %.0f |",
 		s.connections, medianOf(s.baseline, rateOf), medianOf(s.service, rateOf), s.ratio(),
-		medianOf(s.service, p50Of), medianOf(s.service, p99Of), medianOf(s.service, tailOf),
+		medianOf(s.service, p50Of), medianOf(s.service, p99Of), medianOf(s.service, tailOf), s.tailBare(),
 		medianOf(s.service, cpuServiceOf), medianOf(s.service, cpuPostgresOf), s.cpuBaseline(),
 		medianOf(s.service, func(s sample) float64 { return s.cpuLoad }),
 		medianOf(s.service, walOf), medianOf(s.baseline, walOf),
 		medianOf(s.service, func(s sample) float64 { return float64(s.memory) / (1 << 20) }))
+}
+
+// tailBare returns the tail of the bare server, or nothing for pgbench.
+func (s *series) tailBare() string {
+	if s.command.script != "" {
+		return ""
+	}
+	return fmt.Sprintf("%.1f", medianOf(s.baseline, tailOf))
 }
 
 // cpuBaseline returns the CPU time of the bare server, or of PostgreSQL for pgbench.
