@@ -11,7 +11,7 @@ import (
 // time to change to the new one.
 const rotationTime = 24 * time.Hour
 
-// RotateSecret gives an endpoint a new secret, and returns it as NewSecret. Refusals:
+// RotateSecret replaces the secret of an endpoint, and returns it as NewSecret. Refusals:
 // not_found, forbidden_resource.
 func (s *Service) RotateSecret(ctx context.Context, actor core.Actor, id int64) (*Endpoint, error) {
 	secret := newSecret()

@@ -35,7 +35,7 @@ type Endpoint struct {
 	UpdatedAt      time.Time
 }
 
-// Reason tells why an endpoint is disabled.
+// Reason says why an endpoint is disabled.
 type Reason string
 
 // The reasons.

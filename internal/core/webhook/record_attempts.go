@@ -41,8 +41,8 @@ func (s *Service) RecordAttempts(ctx context.Context, endpointID int64, attempts
 	})
 }
 
-// announceDisabled tells the owner and the operators that the service has disabled an
-// endpoint.
+// announceDisabled writes the event and the audit entry of an endpoint that the service has
+// disabled.
 func (tx Tx) announceDisabled(ctx context.Context, e *Endpoint) error {
 	if err := tx.Outbox.Add(ctx, e.Event(EventDisabled)); err != nil {
 		return err

@@ -728,7 +728,7 @@ export interface paths {
         put?: never;
         /**
          * Send a test event to a webhook endpoint
-         * @description Queues an event of the type `webhook_endpoint.test`, whatever types the endpoint asks for. The list of deliveries tells what came of it.
+         * @description Queues an event of the type `webhook_endpoint.test`, whatever types the endpoint asks for. The list of deliveries shows the result.
          */
         post: operations["testWebhookEndpoint"];
         delete?: never;

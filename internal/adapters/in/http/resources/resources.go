@@ -1,4 +1,4 @@
-// Package resources tells the log which resources a request concerned.
+// Package resources collects the resources that a request concerned, for the log.
 package resources
 
 import (

@@ -7,7 +7,6 @@ package dbsqlc
 
 import (
 	"context"
-	"time"
 )
 
 const claimDeliveries = `-- name: ClaimDeliveries :many
@@ -231,42 +230,35 @@ func (q *Queries) MarkDispatched(ctx context.Context, ids []string) error {
 }
 
 const undispatchedEvents = `-- name: UndispatchedEvents :many
-SELECT event_id, incarnation, type, aggregate, schema_version, created_at, data
-FROM outbox
+SELECT id, type, aggregate, data, schema_version, created_at, published_at, event_id, incarnation, traceparent, dispatched_at FROM outbox
 WHERE dispatched_at IS NULL AND EXISTS (SELECT FROM webhook_endpoint)
   AND (SELECT pg_try_advisory_xact_lock(hashtext('webhook_delivery')))
 ORDER BY id
 LIMIT $1
 `
 
-type UndispatchedEventsRow struct {
-	EventID       string
-	Incarnation   string
-	Type          string
-	Aggregate     string
-	SchemaVersion int16
-	CreatedAt     time.Time
-	Data          []byte
-}
-
 // None while there is no endpoint, or while another replica writes deliveries.
-func (q *Queries) UndispatchedEvents(ctx context.Context, maxEvents int32) ([]UndispatchedEventsRow, error) {
+func (q *Queries) UndispatchedEvents(ctx context.Context, maxEvents int32) ([]Outbox, error) {
 	rows, err := q.db.Query(ctx, undispatchedEvents, maxEvents)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []UndispatchedEventsRow
+	var items []Outbox
 	for rows.Next() {
-		var i UndispatchedEventsRow
+		var i Outbox
 		if err := rows.Scan(
-			&i.EventID,
-			&i.Incarnation,
+			&i.ID,
 			&i.Type,
 			&i.Aggregate,
+			&i.Data,
 			&i.SchemaVersion,
 			&i.CreatedAt,
-			&i.Data,
+			&i.PublishedAt,
+			&i.EventID,
+			&i.Incarnation,
+			&i.Traceparent,
+			&i.DispatchedAt,
 		); err != nil {
 			return nil, err
 		}

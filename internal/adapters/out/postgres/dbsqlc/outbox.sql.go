@@ -172,8 +172,7 @@ func (q *Queries) TakeLease(ctx context.Context, arg TakeLeaseParams) (int64, er
 }
 
 const unpublishedEvents = `-- name: UnpublishedEvents :many
-SELECT event_id, incarnation, type, aggregate, schema_version, created_at, data, COALESCE(traceparent, '') AS traceparent,
-       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
+SELECT outbox.id, outbox.type, outbox.aggregate, outbox.data, outbox.schema_version, outbox.created_at, outbox.published_at, outbox.event_id, outbox.incarnation, outbox.traceparent, outbox.dispatched_at, (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
 FROM outbox
 WHERE published_at IS NULL
 ORDER BY id
@@ -181,15 +180,8 @@ LIMIT $1
 `
 
 type UnpublishedEventsRow struct {
-	EventID       string
-	Incarnation   string
-	Type          string
-	Aggregate     string
-	SchemaVersion int16
-	CreatedAt     time.Time
-	Data          []byte
-	Traceparent   string
-	Synchronous   bool
+	Outbox      Outbox
+	Synchronous bool
 }
 
 func (q *Queries) UnpublishedEvents(ctx context.Context, maxEvents int32) ([]UnpublishedEventsRow, error) {
@@ -202,14 +194,17 @@ func (q *Queries) UnpublishedEvents(ctx context.Context, maxEvents int32) ([]Unp
 	for rows.Next() {
 		var i UnpublishedEventsRow
 		if err := rows.Scan(
-			&i.EventID,
-			&i.Incarnation,
-			&i.Type,
-			&i.Aggregate,
-			&i.SchemaVersion,
-			&i.CreatedAt,
-			&i.Data,
-			&i.Traceparent,
+			&i.Outbox.ID,
+			&i.Outbox.Type,
+			&i.Outbox.Aggregate,
+			&i.Outbox.Data,
+			&i.Outbox.SchemaVersion,
+			&i.Outbox.CreatedAt,
+			&i.Outbox.PublishedAt,
+			&i.Outbox.EventID,
+			&i.Outbox.Incarnation,
+			&i.Outbox.Traceparent,
+			&i.Outbox.DispatchedAt,
 			&i.Synchronous,
 		); err != nil {
 			return nil, err

@@ -48,10 +48,10 @@ func (db *DB) WriteOnce(ctx context.Context, fn Work) error {
 	return db.attempt(ctx, db.pool.Acquire, Tx{place: place, wrote: true}, fn)
 }
 
-// ExecOnce is [DB.WriteOnce] for one statement.
-func (db *DB) ExecOnce(ctx context.Context, write Read) error {
+// ExecOnce is [DB.WriteOnce] for statements in one round trip.
+func (db *DB) ExecOnce(ctx context.Context, writes ...Read) error {
 	return db.WriteOnce(ctx, func(ctx context.Context, t *Tx) error {
-		_, err := t.LoadFirst(ctx, write)
+		_, err := t.LoadFirst(ctx, writes...)
 		return err
 	})
 }

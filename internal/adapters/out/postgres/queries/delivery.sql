@@ -1,7 +1,6 @@
 -- name: UndispatchedEvents :many
 -- None while there is no endpoint, or while another replica writes deliveries.
-SELECT event_id, incarnation, type, aggregate, schema_version, created_at, data
-FROM outbox
+SELECT * FROM outbox
 WHERE dispatched_at IS NULL AND EXISTS (SELECT FROM webhook_endpoint)
   AND (SELECT pg_try_advisory_xact_lock(hashtext('webhook_delivery')))
 ORDER BY id

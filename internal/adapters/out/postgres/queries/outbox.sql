@@ -18,8 +18,7 @@ WHERE holder = @holder OR until <= clock_timestamp();
 UPDATE relay_lease SET until = '-infinity' WHERE holder = @holder;
 
 -- name: UnpublishedEvents :many
-SELECT event_id, incarnation, type, aggregate, schema_version, created_at, data, COALESCE(traceparent, '') AS traceparent,
-       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
+SELECT sqlc.embed(outbox), (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
 FROM outbox
 WHERE published_at IS NULL
 ORDER BY id

@@ -10,7 +10,6 @@ import (
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/webhook"
-	"example.com/orders/internal/outbox"
 )
 
 // Deliveries turns outbox events into webhook deliveries, and hands those out that are
@@ -23,17 +22,14 @@ func NewDeliveries(db *pgtx.DB) *Deliveries { return &Deliveries{db} }
 // Dispatch implements [webhook.Queue].
 func (d *Deliveries) Dispatch(ctx context.Context, limit int) (events int, err error) {
 	err = d.db.WriteOnce(ctx, func(ctx context.Context, t *pgtx.Tx) error {
-		var rows []dbsqlc.UndispatchedEventsRow
+		var rows []dbsqlc.Outbox
 		_, err := t.LoadFirst(ctx, pgtx.Into(&rows, (*dbsqlc.Queries).UndispatchedEvents, int32(limit)))
 		if err != nil || len(rows) == 0 {
 			return cmp.Or(err, pgtx.ErrNothingToCommit)
 		}
 		var insert dbsqlc.InsertDeliveriesParams
 		for _, row := range rows {
-			e := outbox.Event{
-				ID: row.EventID, Source: SourceOf(row.Incarnation), Type: row.Type, Aggregate: row.Aggregate,
-				Version: int(row.SchemaVersion), At: row.CreatedAt.UTC(), Data: row.Data,
-			}
+			e := eventOf(row)
 			body, err := e.CloudEvent()
 			if err != nil {
 				return err
@@ -63,11 +59,7 @@ func (d *Deliveries) Claim(ctx context.Context, endpointID int64, limit int, los
 	var rows []dbsqlc.ClaimDeliveriesRow
 	claim := dbsqlc.ClaimDeliveriesParams{EndpointID: endpointID, MaxDeliveries: int32(limit), HiddenSeconds: lost.Seconds()}
 	lock := func(ctx context.Context, q *dbsqlc.Queries) error { return q.LockOrderedEndpoint(ctx, endpointID) }
-	err := d.db.WriteOnce(ctx, func(ctx context.Context, t *pgtx.Tx) error {
-		_, err := t.LoadFirst(ctx, lock, pgtx.Into(&rows, (*dbsqlc.Queries).ClaimDeliveries, claim))
-		return err
-	})
-	if err != nil {
+	if err := d.db.ExecOnce(ctx, lock, pgtx.Into(&rows, (*dbsqlc.Queries).ClaimDeliveries, claim)); err != nil {
 		return nil, pgtx.Failed("claim deliveries", err)
 	}
 	attempts := make([]webhook.Attempt, len(rows))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/adapters/out/postgres/null"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/outbox"
 )
@@ -59,14 +60,16 @@ func (o *Outbox) Unpublished(ctx context.Context, limit int) ([]outbox.Event, er
 	}
 	events := make([]outbox.Event, len(rows))
 	for i, row := range rows {
-		events[i] = outbox.Event{
-			ID: row.EventID, Source: sourcePrefix + row.Incarnation,
-			Type: row.Type, Aggregate: row.Aggregate,
-			Version: int(row.SchemaVersion), At: row.CreatedAt.UTC(), Data: row.Data,
-			Traceparent: row.Traceparent,
-		}
+		events[i] = eventOf(row.Outbox)
 	}
 	return events, nil
+}
+
+func eventOf(row dbsqlc.Outbox) outbox.Event {
+	return outbox.Event{
+		ID: row.EventID, Source: SourceOf(row.Incarnation), Type: row.Type, Aggregate: row.Aggregate,
+		Version: int(row.SchemaVersion), At: row.CreatedAt.UTC(), Data: row.Data, Traceparent: null.Value(row.Traceparent),
+	}
 }
 
 // MarkPublished records that the broker has accepted the events.
