@@ -72,7 +72,7 @@ func TestChecks_FindWhatDoesNotExist(t *testing.T) {
 // fine names everything in ways that exist.
 const fine = `# Pay & *play*: ` + "`order_id`" + ` [twice](operate.md)!
 [top](#pay--play-order_id-twice) [again](#a-1) [other](operate.md#the-database) [site](https://example.com/a#b)
-[guide][g] <img src="play-light.png"> <!-- [gone](gone.md) -->
+[guide][g] <img src="play-light.webp"> <!-- [gone](gone.md) -->
 
 [g]: guide.md#the-answers
 
