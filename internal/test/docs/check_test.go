@@ -73,7 +73,7 @@ func (r *repository) follow(p Page, target string) string {
 
 var (
 	filePath = regexp.MustCompile(`^[A-Za-z0-9_.*-]+(/[A-Za-z0-9_.*-]+)*/?$`)
-	fileName = regexp.MustCompile(`\.(go|pml|mod|sum|sql|ya?ml|md|txt|json|ts|m?js|svg|png|html|css|toml)$`)
+	fileName = regexp.MustCompile(`\.(go|pml|mod|sum|sql|ya?ml|md|txt|json|ts|m?js|svg|webp|html|css|toml)$`)
 )
 
 // missingFiles checks paths in backquotes. They are relative to the root, to internal as
@@ -225,12 +225,14 @@ var (
 	barePath  = regexp.MustCompile(`^/[a-z][\w/{}.-]*$`)
 )
 
-// unknownRoutes checks operations, commands of curl, and paths in backquotes.
+// unknownRoutes checks operations, commands of curl, and paths in backquotes, but no excerpts of
+// pages about other services.
 func unknownRoutes(r *repository, p Page) (findings []string) {
 	if slices.Contains(ofOtherServices, p.Path) {
 		return nil
 	}
 	read := p.read()
+	read.blocks = slices.DeleteFunc(read.blocks, func(b block) bool { return slices.Contains(ofOtherServices, b.file) })
 	report := func(method, target string) {
 		if !r.serves(method, target) {
 			findings = append(findings, strings.TrimSpace(method+" "+target)+" is not in the contract")
