@@ -99,7 +99,7 @@ func summarize(rows []*row) error {
 	for _, area := range slices.Sorted(maps.Keys(count)) {
 		fmt.Printf("%-14s %5d %5d %8.1f\n", area, count[area][0], count[area][1], seconds[area])
 	}
-	fmt.Printf("%-14s %5d %5d\n", "all", len(rows), len(rows)-len(bad))
+	fmt.Printf("figures: %d rows, %d good\n", len(rows), len(rows)-len(bad))
 	return errors.Join(bad...)
 }
 

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -42,26 +43,29 @@ func run(ctx context.Context, only string, out io.Writer) error {
 	}
 	say(out, "%-7s %-34s %9s %6s %8s  %s\n", "model", "check", "states", "depth", "seconds", "verdict")
 	var bad []error
-	found := false
+	count, states := 0, 0
 	for _, c := range checks {
 		if !name.MatchString(c.String()) {
 			continue
 		}
-		found = true
+		count++
 		began := time.Now()
 		r, err := c.run(ctx)
 		if err == nil {
 			err = c.judge(r)
 		}
+		visited, _ := strconv.Atoi(r.states) // none if the check did not run
+		states += visited
 		verdict := verdictOf(c, r, err)
 		say(out, "%-7s %-34s %9s %6s %8.1f  %s\n", c.model, c.what, r.states, r.depth, time.Since(began).Seconds(), verdict)
 		if err != nil {
 			bad = append(bad, fmt.Errorf("%s: %w", c, err))
 		}
 	}
-	if !found {
+	if count == 0 {
 		return errors.New("no check matches")
 	}
+	say(out, "figures: %d checks, %d states\n", count, states)
 	return errors.Join(bad...)
 }
 

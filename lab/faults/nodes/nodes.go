@@ -29,6 +29,7 @@ func (p Plan) Run(t testing.TB) {
 	}
 	conclude()
 	t.Logf("what clients saw:\n\n%s", table(effectsOf(windows, l.History.Attempts(), l.Finished())))
+	t.Logf("figures: %d strikes, %d requests", len(p.Strikes), len(l.History.Attempts()))
 }
 
 // startWork lets the clients work until conclude is called, which checks every

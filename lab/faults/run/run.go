@@ -27,8 +27,9 @@ import (
 	"example.com/orders/lab/faults/world"
 )
 
-// Run runs a plan's workload while its faults strike, and checks every promise.
-func (p Plan) Run(t testing.TB) {
+// Run runs a plan's workload while its faults strike, and checks every promise. It returns
+// the number of requests.
+func (p Plan) Run(t testing.TB) (requests int) {
 	t.Helper()
 	all, err := p.union()
 	if err != nil {
@@ -51,4 +52,5 @@ func (p Plan) Run(t testing.TB) {
 	conclude()
 	s.CountShared(t)
 	s.Counters.Require(t, all.Proof...)
+	return len(s.History.Attempts())
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"flag"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,6 +34,8 @@ func TestFaults(t *testing.T) {
 		runShortForm(t)
 		return
 	}
+	var runs, requests atomic.Int64
+	t.Cleanup(func() { t.Logf("figures: %d seeds of each fault, %d runs, %d requests", *seeds, runs.Load(), requests.Load()) })
 	for _, f := range faults.All {
 		if *fault != "" && f.Name != *fault {
 			continue
@@ -43,7 +46,10 @@ func TestFaults(t *testing.T) {
 				n := *seed + uint64(i)
 				p := PlanOf(f, n)
 				p.Grouped = *share
-				t.Run(fmt.Sprint(n), func(t *testing.T) { p.Run(t) })
+				t.Run(fmt.Sprint(n), func(t *testing.T) {
+					requests.Add(int64(p.Run(t)))
+					runs.Add(1)
+				})
 			}
 		})
 	}

@@ -23,7 +23,7 @@ func startClockServer(t testing.TB) (*devpostgres.Server, *Clock) {
 	t.Helper()
 	library, err := filepath.Glob(fakeTimeLibrary)
 	if err != nil || len(library) == 0 {
-		t.Skip("NOT RUN: libfaketime is not installed; lab/need clock installs it")
+		t.Skip("NOT CHECKED: libfaketime is not installed; lab/need clock installs it")
 	}
 	// The server's user reads the file and cannot enter a test directory.
 	dir, err := os.MkdirTemp("/tmp", "orders-clock-") //nolint:usetesting // see above

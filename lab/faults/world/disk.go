@@ -55,7 +55,7 @@ func mountSmallDisk(t testing.TB) (dir string) {
 	t.Helper()
 	dir = reachableDir(t)
 	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=64m,mode=0777", "tmpfs", dir).CombinedOutput(); err != nil {
-		t.Skipf("NOT RUN: a small disk needs a mount: run this fault as root on Linux: %v: %s", err, out)
+		t.Skipf("NOT CHECKED: a small disk needs a mount: run this fault as root on Linux: %v: %s", err, out)
 	}
 	t.Cleanup(func() {
 		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil { //nolint:noctx // the test's context has ended

@@ -45,6 +45,7 @@ func TestContract_HoldsForGeneratedRequests(t *testing.T) {
 		first = rand.Uint64N(1_000_000_000) + 1
 	}
 	t.Logf("to send the same requests: make -C lab contract SEED=%d", first)
+	t.Cleanup(func() { t.Logf("figures: %d requests", sent) })
 	s := startQuietly(t)
 	deadline := time.Now().Add(*runFor)
 	for round := uint64(0); round == 0 || time.Now().Before(deadline); round++ {
@@ -205,8 +206,12 @@ func wantAllow(t *rapid.T, op operation, r e2e.Reply) {
 	}
 }
 
+// sent counts the requests.
+var sent int
+
 // send sends a request, and checks the response against the contract.
 func send(t *rapid.T, op operation, c e2e.Call) e2e.Reply {
+	sent++
 	r, err := op.service.Try(t.Context(), t, c)
 	if err != nil {
 		t.Fatalf("%s: %v", describe(c), err)
