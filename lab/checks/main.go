@@ -51,6 +51,10 @@ func run(ctx context.Context, only string) error {
 	if err != nil {
 		return err
 	}
+	// Without inlining and debug information, code compiles in two thirds of the time.
+	if err := os.Setenv("GOFLAGS", os.Getenv("GOFLAGS")+" '-gcflags=example.com/orders/...=-l -dwarf=false'"); err != nil {
+		return err
+	}
 	rows, err := readRows()
 	if err != nil {
 		return err
