@@ -51,6 +51,7 @@ type App struct {
 	traces      *observe.Traces // nil if tracing is off
 	readiness   *readiness
 	adminHost   string // host in ORDERS_ADMIN_ADDR
+	issuer      string
 	log         zerolog.Logger
 	lines       *logqueue.Queue // nil for a log that does not queue
 	draining    atomic.Bool
@@ -62,7 +63,7 @@ type App struct {
 // New wires the service. It fails if the schema is older than the binary. An
 // unreachable database is no error: [App.Run] waits for it.
 func New(ctx context.Context, cfg config.Config, log zerolog.Logger) (*App, error) {
-	a := &App{metrics: metrics.New(log), log: log}
+	a := &App{metrics: metrics.New(log), issuer: cfg.JWTIssuer, log: log}
 	a.adminHost, _, _ = net.SplitHostPort(cfg.AdminAddr)
 	a.readiness = &readiness{check: a.checkReadiness, now: time.Now}
 	if err := a.build(ctx, cfg, log); err != nil {

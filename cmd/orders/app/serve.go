@@ -20,6 +20,8 @@ import (
 	"golang.org/x/net/netutil"
 
 	httpapi "example.com/orders/internal/adapters/in/http"
+	"example.com/orders/internal/adapters/in/support"
+	"example.com/orders/internal/adapters/out/postgres/lookup"
 	"example.com/orders/internal/config"
 )
 
@@ -196,6 +198,9 @@ func (a *App) adminHandler(addr net.Addr) http.Handler {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.Handle("GET /support", a.onlyThisMachine(support.Page(func(ctx context.Context, term string) ([][][]string, error) {
+		return lookup.Find(ctx, a.db.DB, a.issuer, term)
+	})))
 	return httpapi.SecureHeaders(a.onlyLocalNames(addr, mux))
 }
 
@@ -211,6 +216,19 @@ func (a *App) onlyLocalNames(addr net.Addr, next http.Handler) http.Handler {
 		if !isLocal(r.Host, a.adminHost) {
 			http.Error(w, "the admin listener is served to this machine: ask for localhost, "+
 				"a loopback address or the host of ORDERS_ADMIN_ADDR", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// onlyThisMachine refuses other clients on any listener, because customers' orders are not for
+// all who may read metrics. `kubectl port-forward` connects from the pod itself.
+func (a *App) onlyThisMachine(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		client, err := netip.ParseAddrPort(r.RemoteAddr)
+		if err != nil || !client.Addr().Unmap().IsLoopback() || !isLocal(r.Host, a.adminHost) {
+			http.Error(w, "this page is served to this machine", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -176,6 +176,30 @@ func TestAdmin_OnLoopbackRefusesForeignHosts(t *testing.T) {
 	}
 }
 
+// Metrics have more readers than customers' orders.
+func TestAdmin_ServesSupportToThisMachine(t *testing.T) {
+	t.Parallel()
+	a := &App{metrics: metrics.New(zerolog.Nop()), handler: http.NotFoundHandler()}
+	for _, c := range []struct {
+		method, client, host string
+		want                 int
+	}{
+		{http.MethodGet, "127.0.0.1:5000", "localhost:9090", http.StatusOK},
+		{http.MethodGet, "[::1]:5000", "localhost:9090", http.StatusOK},
+		{http.MethodGet, "10.1.2.3:5000", "localhost:9090", http.StatusForbidden},
+		{http.MethodGet, "127.0.0.1:5000", "attacker.example", http.StatusForbidden},
+		{http.MethodPost, "127.0.0.1:5000", "localhost:9090", http.StatusMethodNotAllowed},
+	} {
+		r := httptest.NewRequest(c.method, "/support", http.NoBody)
+		r.RemoteAddr, r.Host = c.client, c.host
+		w := httptest.NewRecorder()
+		a.adminHandler(&net.TCPAddr{IP: net.IPv4zero, Port: 9090}).ServeHTTP(w, r)
+		if w.Code != c.want || w.Header().Get("Cache-Control") != "no-store" {
+			t.Errorf("%+v: status %d, %v", c, w.Code, w.Header())
+		}
+	}
+}
+
 // newDraining returns an app without jobs, and its log.
 func newDraining(t *testing.T) (*App, *testlog.Buffer) {
 	t.Helper()

@@ -349,7 +349,23 @@ var planCases = map[string][]planCase{
 	// Written by hand.
 	countJobsName:     {{args: "'{settle_payment,reconcile}', 10000", rows: 0, buffers: 30}},
 	measureTablesName: {{rows: 800, buffers: 100}}, // of the catalogue
-	insertJobsName:    {{args: `'settle_payment', '{1}', ''`, buffers: 60}, {args: `'settle_payment', '{1,2,3,4,5}', ''`, buffers: 200}},
+	`SELECT o.id AS "order", o.customer_id AS customer, o.seller_id AS seller, o.status,`: {
+		{args: "15000, '15000', '15000', ''", rows: 4, buffers: 60}, {args: "0, 'charge-15000', 'charge-15000', ''", rows: 2, buffers: 60},
+		{args: "0, 'hot', 'hot', ''", rows: 50 + 50, buffers: 400}, {args: "0, 'till', 'till', ''", rows: 3*50 + 3*50, buffers: 1200},
+		{args: "0, 'hot key-15000', 'hot', 'key-15000'", rows: 2*50 + 1, buffers: 400},
+	},
+	`SELECT p.id AS payment, NULL AS refund, p.order_id AS "order", p.method AS by, p.status,`: {
+		{args: "'{15000,15002,900001}'", rows: 9, buffers: 60}},
+	`SELECT DISTINCT ON (e.created_at, e.id) e.id AS "ledger entry", e.kind, trim_scale(e.amount) || ' ' || e.currency AS amount,`: {
+		{args: "'{15000,15002,900001}', ''", rows: 10, buffers: 80}, {args: "'{}', 'hot'", rows: 50, buffers: 60}},
+	`SELECT u.principal || ' ' || u.key AS key, r.operation, CASE WHEN r.key IS NULL THEN 'no record' WHEN r.expires_at <= now() THEN 'expired'`: {
+		{args: "'{15000,15002}', '', 'hot', 'key-15000'", rows: 20, buffers: 100}, {args: "'{}', '', 'hot', ''", rows: 2 * 51, buffers: 250}},
+	`SELECT j.id AS job, j.kind, w.id AS of, j.state, j.attempt, j.scheduled_at AS next, j.errors[cardinality(j.errors)] ->> 'error' AS why`: {
+		{args: "'{15000,15002}'", rows: 8, buffers: 200}},
+	`SELECT e.id AS "waiting event", e.type, e.aggregate, e.created_at AS created`: {{args: "'{15000}'", rows: 60, buffers: 60}},
+	`SELECT d.endpoint_id AS "webhook endpoint", d.event_type AS event, d.aggregate, d.status, d.attempts,`: {
+		{args: "'{15000,15002}'", rows: 2 * 320, buffers: 1000}},
+	insertJobsName: {{args: `'settle_payment', '{1}', ''`, buffers: 60}, {args: `'settle_payment', '{1,2,3,4,5}', ''`, buffers: 200}},
 	"SELECT ARRAY[id::text, kind, args, CASE n WHEN 1 THEN state ELSE state || ' x' || n END, attempt::text,": {
 		{rows: 0, buffers: 90}},
 	"SELECT ARRAY[key, value] FROM river.river_job j, json_each_text(json_strip_nulls(to_json(j))) WHERE id = $1 AND key <> 'errors'": {

@@ -155,7 +155,7 @@ func TestBadInput_UnknownPathsAreRefused(t *testing.T) {
 	for _, token := range []string{"", s.Token(t, e2e.Alice, "customer", "admin")} {
 		for _, path := range []string{
 			"/", "/order", "/orders/1/2", "/customers", "/products/tea/", "/docs/nothing.js", "/admin",
-			"/metrics", "/debug/pprof/", "/" + canary + strings.Repeat("x", 4000),
+			"/metrics", "/debug/pprof/", "/support", "/" + canary + strings.Repeat("x", 4000),
 		} {
 			wantRefusal(t, s, e2e.Get(token, path), "404 not_found")
 		}
