@@ -1,29 +1,23 @@
 package step
 
 import (
-	"bufio"
-	"errors"
-	"io"
-	"net"
-	"regexp"
+	"bytes"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
-	pgproxy "example.com/orders/internal/test/pg/proxy"
+	"example.com/orders/lab/step/server"
 )
 
 // link is a connection of the service. Its messages wait here in both directions.
 type link struct {
-	name    string // such as a1: the first connection of replica a
-	service net.Conn
-	backend *backend // nil before the startup message
+	conn
+	name    string          // such as a1: the first connection of replica a
+	session *server.Session // nil before the startup message
 	// withheld are the server's replies to the last round trip, and asked the label of
 	// their request.
-	withheld []message
+	withheld []server.Message
 	asked    string
 	// ends are the replies that end the statement under way. blocked reports that it waits
 	// for a lock, and limited that its transaction has a lock timeout.
@@ -31,37 +25,24 @@ type link struct {
 	blocked  bool
 	limited  bool
 	skipping bool // after an error, until Sync, whose answer is ready
-	ready    message
-
-	mu      sync.Mutex
-	pending []message // from the service; the first one has no type, and gets 0
-	closed  bool      // by the service
-}
-
-// read collects the service's messages until it closes the connection.
-func (l *link) read() {
-	messages := bufio.NewReader(l.service)
-	for typeSize := 0; ; typeSize = 1 {
-		raw, err := pgproxy.ReadMessage(messages, typeSize)
-		l.mu.Lock()
-		if err != nil {
-			l.closed = true
-			l.mu.Unlock()
-			return
-		}
-		l.pending = append(l.pending, slices.Concat(make(message, 1-typeSize), raw))
-		l.mu.Unlock()
-	}
+	ready    server.Message
+	// open reports that a transaction has begun. It has written, and last is what its last
+	// statement writes.
+	open          bool
+	written, last tables
+	// freed reports that the last statement may have freed a lock. It has committed.
+	freed     bool
+	committed tables
 }
 
 // next returns the messages of the next step, and whether it is only preparation: the
 // messages up to an Execute, and a Sync behind it.
-func (l *link) next() (unit []message, preparation bool) {
+func (l *link) next() (unit []server.Message, preparation bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	executes := false
 	for i, m := range l.pending {
-		switch m.kind() {
+		switch m.Kind() {
 		case 0, 'X':
 			return slices.Clone(l.pending[:i+1]), true
 		case 'Q':
@@ -73,7 +54,7 @@ func (l *link) next() (unit []message, preparation bool) {
 			if l.skipping { // the server ignores everything until Sync
 				continue
 			}
-			if i+1 < len(l.pending) && l.pending[i+1].kind() == 'S' {
+			if i+1 < len(l.pending) && l.pending[i+1].Kind() == 'S' {
 				i++
 			}
 			return slices.Clone(l.pending[:i+1]), false
@@ -83,7 +64,7 @@ func (l *link) next() (unit []message, preparation bool) {
 }
 
 // drop removes messages that have been processed.
-func (l *link) drop(unit []message) {
+func (l *link) drop(unit []server.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pending = slices.Delete(l.pending, 0, len(unit))
@@ -95,64 +76,35 @@ func (l *link) isClosed() bool {
 	return l.closed
 }
 
-// conn is the service's end of a link. It breaks with the errors of a socket.
-type conn struct{ net.Conn }
-
-// Read implements [net.Conn].
-func (c conn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	return n, asBroken("read", err)
-}
-
-// Write implements [net.Conn].
-func (c conn) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	return n, asBroken("write", err)
-}
-
-func asBroken(op string, err error) error {
-	if errors.Is(err, io.ErrClosedPipe) {
-		return &net.OpError{Op: op, Net: "tcp", Err: syscall.ECONNRESET}
-	}
-	return err
-}
-
-// deliver hands replies to the service. It returns before they are read.
-func (l *link) deliver(raw []byte) {
-	go func() { _, _ = l.service.Write(raw) }() // fails if the service has closed the connection
-}
-
 // begin sends a step's messages to the server.
-func (l *link) begin(unit []message) error {
+func (l *link) begin(unit []server.Message, writes func(sql string) tables) error {
+	l.last = 0
 	if l.skipping {
-		l.skipping, l.asked, l.ends, l.backend.replies = false, "Sync", "Z", []message{l.ready}
+		l.skipping, l.asked, l.ends, l.session.Replies = false, "Sync", "Z", []server.Message{l.ready}
 		l.drop(unit)
 		return nil
 	}
 	var raw []byte
 	l.ends = "CIsE"
 	for _, m := range unit {
-		switch m.kind() {
+		switch m.Kind() {
 		case 'B':
 			var bind pgproto3.Bind
-			if err := bind.Decode(m.body()); err != nil {
+			if err := bind.Decode(m.Body()); err != nil {
 				return err
 			}
-			sql := l.backend.prepared[bind.PreparedStatement].sql
-			l.asked = label(sql)
+			sql := l.session.SQL(bind.PreparedStatement)
+			l.asked, l.last = label(sql), writes(sql)
 			var limited bool
-			m, limited = bindWithoutTimeout(m, sql)
+			m, limited = server.BindWithoutTimeout(m, sql)
 			l.limited = l.limited || limited
 		case 'P':
-			var parse pgproto3.Parse
-			if err := parse.Decode(m.body()); err != nil {
+			var err error
+			if m, err = l.session.Parse(m); err != nil {
 				return err
 			}
-			l.backend.prepared[parse.Name] = statement{sql: parse.Query}
-			parse.Query = withoutTimeout(parse.Query)
-			m = encode(&parse)
 		case 'Q':
-			l.asked = label(strings.TrimRight(string(m.body()), "\x00"))
+			l.asked, l.last = label(tag(m)), writes(tag(m))
 			l.ends = "Z"
 		case 'S':
 			l.ends = "Z"
@@ -163,41 +115,66 @@ func (l *link) begin(unit []message) error {
 		raw = append(raw, 'H', 0, 0, 0, 4) // Flush
 	}
 	l.drop(unit)
-	return l.backend.send(raw)
+	l.session.Send(raw)
+	return nil
 }
 
 // collect takes the replies to a statement that has ended.
 func (l *link) collect() {
-	l.blocked = false
-	for _, m := range l.backend.take() {
-		if m.kind() == 'Z' && l.skipping {
-			l.ready = m
-			continue
-		}
-		if m.kind() == 'E' {
-			l.skipping = l.ends != "Z"
-		}
-		if m.kind() == 'Z' {
-			l.limited = l.limited && l.backend.status != 'I'
+	l.blocked, l.freed, l.committed = false, !l.open, 0
+	for _, m := range l.session.Take() {
+		switch m.Kind() {
+		case 'C':
+			l.complete(tag(m))
+		case 'E':
+			l.skipping, l.freed, l.last = l.ends != "Z", true, 0
+		case 'Z':
+			if l.skipping {
+				l.ready = m
+				continue
+			}
+			l.open = m.Body()[0] != 'I'
+			l.limited = l.limited && l.open
+			if !l.open && l.summary() != "ROLLBACK" {
+				l.committed |= l.written
+			}
+			if !l.open {
+				l.written = 0
+			}
 		}
 		l.withheld = append(l.withheld, m)
 	}
 }
 
+// complete notes the end of a statement.
+func (l *link) complete(tag string) {
+	l.written |= l.last
+	switch tag {
+	case "BEGIN":
+		l.open, l.freed = true, false
+	case "COMMIT":
+		l.freed, l.committed, l.written = true, l.committed|l.written, 0
+	case "ROLLBACK": // perhaps to a savepoint
+		l.freed = true
+	}
+}
+
+func tag(m server.Message) string { return string(bytes.TrimRight(m.Body(), "\x00")) }
+
 // answered reports whether the withheld replies complete a round trip.
 func (l *link) answered() bool {
-	return !l.blocked && len(l.withheld) > 0 && (l.backend.ended || l.withheld[len(l.withheld)-1].kind() == 'Z')
+	return !l.blocked && len(l.withheld) > 0 && (l.session.Ended || l.withheld[len(l.withheld)-1].Kind() == 'Z')
 }
 
 // summary names the last outcome among the withheld replies.
 func (l *link) summary() string {
 	for _, m := range slices.Backward(l.withheld) {
-		switch m.kind() {
+		switch m.Kind() {
 		case 'C':
-			return strings.TrimRight(string(m.body()), "\x00")
+			return strings.TrimRight(string(m.Body()), "\x00")
 		case 'E':
 			var e pgproto3.ErrorResponse
-			if e.Decode(m.body()) == nil {
+			if e.Decode(m.Body()) == nil {
 				return "error " + e.Code
 			}
 		}
@@ -213,31 +190,4 @@ func label(sql string) string {
 	}
 	line, _, _ := strings.Cut(sql, "\n")
 	return line[:min(len(line), 40)]
-}
-
-// A lock timeout is a step, so the server's own clock must never reach one.
-var (
-	timeoutText  = regexp.MustCompile(`(set local lock_timeout = )'\w+'`)
-	timeoutValue = regexp.MustCompile(`^[1-9]\d*m?s$`)
-)
-
-func withoutTimeout(sql string) string { return timeoutText.ReplaceAllString(sql, "${1}0") }
-
-// bindWithoutTimeout replaces the lock timeout among a statement's parameters, and reports
-// whether there was one.
-func bindWithoutTimeout(m message, sql string) (message, bool) {
-	if !strings.Contains(sql, "set_config('lock_timeout'") {
-		return m, timeoutText.MatchString(sql)
-	}
-	var bind pgproto3.Bind
-	if err := bind.Decode(m.body()); err != nil {
-		return m, false
-	}
-	limited := false
-	for i, p := range bind.Parameters {
-		if timeoutValue.Match(p) {
-			bind.Parameters[i], limited = []byte("0"), true
-		}
-	}
-	return encode(&bind), limited
 }

@@ -49,9 +49,8 @@ type run struct {
 	taken     []string // steps
 	events    []event
 
-	stored  map[guard.ID]bool // keys with a committed record
-	found   []string          // violations
-	checked string            // the snapshot whose invariants were checked last
+	stored map[guard.ID]bool // keys with a committed record
+	found  []string          // violations
 
 	mu     sync.Mutex
 	links  []*link
@@ -66,7 +65,7 @@ func (w *world) execute(t *testing.T, p plan, choose func(enabled []string) stri
 	for _, asked := range p.requests {
 		r.attempts = append(r.attempts, &attempt{request: asked})
 	}
-	w.out.do(func() { r.fail(w.restore()) })
+	r.fail(w.restore())
 	synctest.Test(t, func(t *testing.T) {
 		for name := range 2 {
 			r.start(t, string(rune('a'+name)), p.lanes)
@@ -75,7 +74,7 @@ func (w *world) execute(t *testing.T, p plan, choose func(enabled []string) stri
 		r.checkIdle(p.lanes)
 		r.stop()
 	})
-	w.out.do(func() { r.check() })
+	r.checkEnd()
 	return r
 }
 
@@ -133,19 +132,21 @@ func (r *run) publish(ctx context.Context, from *postgres.Outbox) error {
 func (r *run) dial(replica string) net.Conn {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	mine, theirs := net.Pipe()
 	r.dialed[replica]++
-	l := &link{name: fmt.Sprint(replica, r.dialed[replica]), service: mine}
-	r.links = append(r.links, l)
-	go l.read()
-	return conn{theirs}
+	l := &link{name: fmt.Sprint(replica, r.dialed[replica])}
+	l.init()
+	i, _ := slices.BinarySearchFunc(r.links, l, byName)
+	r.links = slices.Insert(r.links, i, l)
+	return l
 }
+
+func byName(a, b *link) int { return strings.Compare(a.name, b.name) }
 
 // open returns the connections by name: two that are dialed at one moment have no order.
 func (r *run) open() []*link {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.SortedFunc(slices.Values(r.links), func(a, b *link) int { return strings.Compare(a.name, b.name) })
+	return slices.Clone(r.links)
 }
 
 // remove forgets a connection that has ended.
@@ -239,7 +240,7 @@ func (r *run) stop() {
 			continue
 		}
 		for _, l := range r.open() {
-			_ = l.service.Close()
+			l.sever()
 		}
 		time.Sleep(tick)
 	}

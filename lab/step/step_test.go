@@ -72,8 +72,9 @@ func seedsOf() iter.Seq[uint64] {
 }
 
 // runProcesses deals the seeds out to processes, because one has one processor, and would
-// see the transactions of another one on its server. The first that fails ends
-// the others.
+// see the transactions of another one on its server. A process and its server take turns, so
+// they share a processor: to wake one that sleeps takes as long as a statement. The first
+// process that fails ends the others.
 func runProcesses(t *testing.T) {
 	t.Helper()
 	program, err := os.Executable()
@@ -88,7 +89,7 @@ func runProcesses(t *testing.T) {
 	group, ctx := errgroup.WithContext(t.Context())
 	for i := range *processes {
 		group.Go(func() error {
-			process := exec.CommandContext(ctx, "../../bin/testcluster", program, "-test.v", "-test.run=^TestRuns_BreakNoRule$",
+			process := exec.CommandContext(ctx, "taskset", "-c", fmt.Sprint(i%runtime.NumCPU()), "../../bin/testcluster", program, "-test.v", "-test.run=^TestRuns_BreakNoRule$",
 				fmt.Sprint("-test.short=", testing.Short()), fmt.Sprint("-seed=", *first+uint64(i)**every),
 				fmt.Sprint("-every=", uint64(*processes)**every), fmt.Sprint("-seeds=", (*seeds-i+*processes-1) / *processes))
 			process.Cancel = func() error { return process.Process.Signal(syscall.SIGTERM) } // it stops its cluster

@@ -3,11 +3,12 @@ package step
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"testing/synctest"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgproto3"
+	"example.com/orders/lab/step/server"
 )
 
 // cancelRequest is the code in the first message of a connection that cancels a statement.
@@ -18,39 +19,34 @@ const cancelRequest = 80877102
 func (r *run) automatic(l *link) bool {
 	unit, preparation := l.next()
 	switch {
-	case l.isClosed() || len(unit) == 1 && unit[0].kind() == 'X':
+	case l.isClosed() || len(unit) == 1 && unit[0].Kind() == 'X':
 		r.remove(l)
-		_ = l.service.Close()
-		if l.backend != nil {
+		l.sever()
+		if l.session != nil {
 			clean := len(unit) == 1 && len(l.withheld) == 0 && !l.blocked
-			r.w.out.do(func() { r.fail(r.w.out.release(l.backend, clean)); r.recheck() })
+			r.w.server.Release(l.session, clean)
+			r.recheck()
 		}
 		return true
 	case len(unit) == 0:
 		return false
-	case unit[0].kind() == 0 && binary.BigEndian.Uint32(unit[0].body()) == cancelRequest:
+	case unit[0].Kind() == 0 && binary.BigEndian.Uint32(unit[0].Body()) == cancelRequest:
 		l.drop(unit)
-		r.w.out.do(func() { r.fail(r.cancelBy(unit[0])); r.recheck() })
-		_ = l.service.Close()
+		r.fail(r.cancelBy(unit[0]))
+		r.recheck()
+		l.sever()
 		return true
-	case unit[0].kind() == 0:
+	case unit[0].Kind() == 0:
 		l.drop(unit)
-		var answers []byte
-		r.w.out.do(func() {
-			var err error
-			l.backend, answers, err = r.w.out.connect(unit[0][1:])
-			r.fail(err)
-		})
+		session, answers, err := r.w.server.Connect(unit[0][1:])
+		r.fail(err)
+		l.session = session
 		l.deliver(answers)
 		return true
-	case preparation && !l.backend.ended:
+	case preparation && !l.session.Ended:
 		l.drop(unit)
-		var replies []byte
-		r.w.out.do(func() {
-			var err error
-			replies, err = r.w.out.prepare(l.backend, unit)
-			r.fail(err)
-		})
+		replies, err := l.session.Prepare(unit)
+		r.fail(err)
 		l.deliver(replies)
 		return true
 	}
@@ -58,22 +54,12 @@ func (r *run) automatic(l *link) bool {
 }
 
 // enabled names the steps that are possible now. Those that break something come last.
-func (r *run) enabled() (steps []string) {
-	for _, a := range r.attempts {
-		a.mu.Lock()
-		switch {
-		case a.begun == 0:
-			steps = append(steps, fmt.Sprint("send ", a.number))
-		case a.retry && !a.decided:
-			steps = append(steps, fmt.Sprint("retry ", a.number))
-		}
-		a.mu.Unlock()
-	}
-	var faults []string
+func (r *run) enabled() []string {
+	steps, faults := r.requests()
 	for _, l := range r.open() {
 		unit, _ := l.next()
 		switch {
-		case l.backend == nil:
+		case l.session == nil:
 			continue
 		case l.blocked:
 			if l.limited {
@@ -92,15 +78,24 @@ func (r *run) enabled() (steps []string) {
 	if len(steps) == 0 {
 		return nil
 	}
+	return append(append(steps, "clock"), faults...)
+}
+
+// requests names the steps of clients.
+func (r *run) requests() (steps, faults []string) {
 	for _, a := range r.attempts {
 		a.mu.Lock()
-		if a.running == 1 && !a.decided && !a.retry && a.key != "" {
+		switch {
+		case a.begun == 0:
+			steps = append(steps, fmt.Sprint("send ", a.number))
+		case a.retry && !a.decided:
+			steps = append(steps, fmt.Sprint("retry ", a.number))
+		case a.running == 1 && !a.decided && a.key != "":
 			faults = append(faults, fmt.Sprint("hangup ", a.number))
 		}
 		a.mu.Unlock()
 	}
-	steps = append(steps, "clock")
-	return append(steps, faults...)
+	return steps, faults
 }
 
 // take takes a step.
@@ -141,107 +136,104 @@ func (r *run) takeOn(l *link, verb string) {
 		r.reply(l)
 		return
 	case "cut":
-		r.note(l.name, server, "connection breaks")
+		r.note(l.name, postgresql, "connection breaks")
 		r.remove(l)
-		_ = l.service.Close()
-		r.w.out.do(func() { r.fail(r.w.out.release(l.backend, false)); r.recheck() })
+		l.sever()
+		r.w.server.Release(l.session, false)
+		r.recheck()
 		return
 	}
-	r.w.out.do(func() {
-		var err error
-		switch verb {
-		case "pass":
-			err = r.pass(l)
-		case "kill":
-			err = r.kill(l)
-		case "cancel":
-			err = r.end(l, "57014")
-		case "timeout":
-			err = r.end(l, "55P03")
-		}
-		r.fail(err)
+	freed, err := true, error(nil)
+	switch verb {
+	case "pass":
+		freed, err = r.pass(l)
+	case "kill":
+		err = r.kill(l)
+	case "cancel":
+		err = r.end(l, "57014")
+	case "timeout":
+		err = r.end(l, "55P03")
+	}
+	r.fail(err)
+	if freed {
 		r.recheck()
-	})
+	}
 }
 
-// pass lets the next messages of the service reach the server.
-func (r *run) pass(l *link) error {
+// pass lets the next messages of the service reach the server, and reports whether they may
+// have freed a lock.
+func (r *run) pass(l *link) (freed bool, err error) {
 	unit, _ := l.next()
-	err := l.begin(unit)
-	if err == nil {
-		l.blocked, err = r.w.out.await(l.backend, l.ends)
+	if err = l.begin(unit, r.w.writes); err == nil {
+		l.blocked, err = r.w.server.Await(l.session, l.ends)
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	if l.blocked {
-		r.note(l.name, server, l.asked+", which waits for a lock")
-		return nil
+		r.note(l.name, postgresql, l.asked+", which waits for a lock")
+		return false, nil
 	}
 	l.collect()
-	r.note(l.name, server, l.asked)
-	if strings.EqualFold(l.asked, "commit") {
-		r.checkCommitted()
+	r.note(l.name, postgresql, l.asked)
+	if l.committed != 0 {
+		r.check(l.committed)
 	}
-	return nil
+	return l.freed, nil
 }
 
 // reply lets the server's replies reach the service.
 func (r *run) reply(l *link) {
-	r.note(server, l.name, l.summary())
-	l.deliver(joined(l.withheld))
+	r.note(postgresql, l.name, l.summary())
+	l.deliver(slices.Concat(l.withheld...))
 	l.withheld = nil
-	if l.backend.ended {
+	if l.session.Ended {
 		synctest.Wait()
-		_ = l.service.Close()
+		l.sever()
 	}
 }
 
 // end ends the statement of a connection with an error code.
 func (r *run) end(l *link, code string) error {
 	r.note("observer", l.name, "error "+code)
-	if err := r.w.out.cancel(l.backend, l.ends); err != nil {
+	if err := r.w.server.Cancel(l.session, l.ends); err != nil {
 		return err
 	}
-	for i, m := range l.backend.replies {
-		if m.kind() == 'E' {
-			l.backend.replies[i] = message(strings.Replace(string(m), "C57014\x00", "C"+code+"\x00", 1))
+	for i, m := range l.session.Replies {
+		if m.Kind() == 'E' {
+			l.session.Replies[i] = server.Message(strings.Replace(string(m), "C57014\x00", "C"+code+"\x00", 1))
 		}
 	}
 	l.collect()
 	return nil
 }
 
-// killed is what the server sends before it ends a session.
-var killed = encode(&pgproto3.ErrorResponse{
-	Severity: "FATAL", SeverityUnlocalized: "FATAL", Code: "57P01", Message: "terminating connection due to administrator command",
-})
-
 // kill ends the session of a connection, as pg_terminate_backend does.
 func (r *run) kill(l *link) error {
 	r.note("observer", l.name, "kills the session")
-	session := l.backend
+	session := l.session
 	if l.blocked {
-		if err := r.w.out.cancel(session, l.ends); err != nil {
+		if err := r.w.server.Cancel(session, l.ends); err != nil {
 			return err
 		}
 	}
-	l.backend = &backend{ended: true, prepared: session.prepared, replies: []message{killed}}
+	l.session = session.Killed()
 	l.collect()
-	return r.w.out.release(session, false)
+	r.w.server.Release(session, false)
+	return nil
 }
 
 // cancelBy does what a CancelRequest of the service asks for, if its session is open.
-func (r *run) cancelBy(request message) error {
-	client := binary.BigEndian.Uint32(request.body()[4:])
-	for _, b := range r.w.out.leaving {
-		if b.client == client {
-			return r.w.out.cancel(b, "3")
+func (r *run) cancelBy(request server.Message) error {
+	client := binary.BigEndian.Uint32(request.Body()[4:])
+	for _, b := range r.w.server.Leaving {
+		if b.Client == client {
+			return r.w.server.Cancel(b, "3")
 		}
 	}
 	for _, l := range r.open() {
-		if l.blocked && l.backend.client == client {
-			return r.w.out.cancel(l.backend, l.ends)
+		if l.blocked && l.session.Client == client {
+			return r.w.server.Cancel(l.session, l.ends)
 		}
 	}
 	return nil
@@ -250,18 +242,18 @@ func (r *run) cancelBy(request message) error {
 // recheck collects the replies of statements that no longer wait for a lock.
 func (r *run) recheck() {
 	for again := true; again && len(r.found) == 0; {
-		freed, err := r.w.out.settleLeaving()
+		freed, err := r.w.server.SettleLeaving()
 		r.fail(err)
 		again = freed
 		for _, l := range r.open() {
 			if !l.blocked {
 				continue
 			}
-			blocked, err := r.w.out.await(l.backend, l.ends)
+			blocked, err := r.w.server.Await(l.session, l.ends)
 			r.fail(err)
 			if err == nil && !blocked {
 				l.collect()
-				r.note(server, server, l.name+" has its lock: "+l.asked)
+				r.note(postgresql, postgresql, l.name+" has its lock: "+l.asked)
 				again = true
 			}
 		}

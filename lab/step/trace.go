@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// server is PostgreSQL in a trace.
-const server = "server"
+// postgresql is the server in a trace.
+const postgresql = "server"
 
 // event is a line of a trace.
 type event struct{ from, to, text string }

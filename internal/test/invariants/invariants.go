@@ -211,15 +211,19 @@ var invariants = []invariant{
 		END`},
 }
 
-// all is the query for the names and offenders of all invariants. One statement reads one
-// snapshot, and is planned once in a session.
-var all = sync.OnceValue(func() string {
+// Queries returns a query for each invariant, for its name and offenders. Their parameter $1
+// is the initial stock.
+func Queries() []string {
 	queries := make([]string, len(invariants))
 	for i, inv := range invariants {
 		queries[i] = fmt.Sprintf("SELECT $i$%s$i$, offender FROM (%s LIMIT 5) AS o (offender)", inv.name, inv.offenders)
 	}
-	return strings.Join(queries, " UNION ALL ")
-})
+	return queries
+}
+
+// all is the query for all invariants. One statement reads one snapshot, and is planned once
+// in a session.
+var all = sync.OnceValue(func() string { return strings.Join(Queries(), " UNION ALL ") })
 
 // Check reports every violated invariant. It may run while the service works. Without the
 // initial stock it does not check whether stock was lost.

@@ -49,6 +49,14 @@ func New(clock func() time.Time) *Store {
 	return s
 }
 
+// Clone returns a store with the same rows and another clock.
+func (s *Store) Clone(clock func() time.Time) *Store {
+	clone := New(clock)
+	clone.committed.Store(s.committed.Load()) // a state never changes
+	clone.lastID.Store(s.lastID.Load())
+	return clone
+}
+
 // Orders returns the store of the use cases about orders.
 func (s *Store) Orders() order.Store { return portStore[order.Tx]{s, (*tx).orderTx} }
 
