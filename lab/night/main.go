@@ -145,5 +145,5 @@ func report(head string, night []string) error {
 		}
 		head += string(row)
 	}
-	return os.WriteFile(reportFile, []byte(head), 0o644) //nolint:gosec // a page of the repository
+	return os.WriteFile(reportFile, []byte(head), 0o644)
 }

@@ -35,7 +35,9 @@ func TestFaults(t *testing.T) {
 		return
 	}
 	var runs, requests atomic.Int64
-	t.Cleanup(func() { t.Logf("figures: %d seeds of each fault, %d runs, %d requests", *seeds, runs.Load(), requests.Load()) })
+	t.Cleanup(func() {
+		t.Logf("figures: %d seeds of each fault, %d runs, %d requests", *seeds, runs.Load(), requests.Load())
+	})
 	for _, f := range faults.All {
 		if *fault != "" && f.Name != *fault {
 			continue
