@@ -25,8 +25,8 @@ CLUSTER = go build -o bin/testcluster ./internal/test/pg/cluster && bin/testclus
 GUARD = example.com/orders/kit/guard
 
 run: need-go ## start the service and all that it needs; no configuration, Ctrl-C stops it
-	@echo "Building orders-dev; the first build takes minutes …"
-	@go build -o bin/orders-dev ./cmd/orders-dev
+	@echo "Building orders-dev; the first build takes a minute or two …"
+	@.ci/build bin/orders-dev ./cmd/orders-dev
 	@bin/orders-dev
 
 new: need-go ## copy this service: MODULE=example.com/tickets DIR=../tickets

@@ -9,12 +9,15 @@ export CGO_ENABLED := 0
 TESTFLAGS = -vet=off -shuffle=on -parallel=4 -timeout=10m
 
 # Build with the Go that go.mod names, also where the installed one is older and set to stay
-# (as in the images of Docker): a patch release closes known holes. Where it cannot be
-# fetched, say so and use the installed one, as `make GOTOOLCHAIN=local …` does.
+# (as in the images of Docker): a patch release closes known holes. The first download may take
+# a while. Where it cannot be fetched, say so and use the installed one, as
+# `make GOTOOLCHAIN=local …` does.
 ifneq ($(shell command -v go),)
 ifeq ($(MAKELEVEL),0)
 ifneq ($(origin GOTOOLCHAIN),command line)
-export GOTOOLCHAIN := $(if $(shell GOTOOLCHAIN=auto go version 2>/dev/null),auto,local)
+export GOTOOLCHAIN := $(if $(shell \
+	while sleep 4; do echo "downloading Go …"; done >&2 & \
+	GOTOOLCHAIN=auto go version 2>/dev/null; kill $$!),auto,local)
 ifeq ($(GOTOOLCHAIN),local)
 $(warning NOT UPDATED: $(shell sed -n 's/^toolchain //p' go.mod) cannot be fetched; going on with $(shell cd / && GOTOOLCHAIN=local go env GOVERSION))
 endif
