@@ -29,19 +29,25 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// text returns the remembered lines.
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(t.last))
+}
+
 // reason returns the lines that explain the end, or all remembered lines if there are
 // none.
 func (t *tail) reason() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	text := t.text()
 	var fatal []string
-	for line := range strings.Lines(string(t.last)) {
+	for line := range strings.Lines(text) {
 		if strings.Contains(line, "FATAL") || strings.Contains(line, "DETAIL") || strings.Contains(line, "HINT") {
 			fatal = append(fatal, strings.TrimSpace(line))
 		}
 	}
 	if len(fatal) == 0 {
-		return strings.TrimSpace(string(t.last))
+		return text
 	}
 	return strings.Join(fatal, " ")
 }

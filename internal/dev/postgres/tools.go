@@ -11,15 +11,9 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 )
 
-const (
-	debianTools = "/usr/lib/postgresql/*/bin"
-	// debianDropIn configures Debian's postgresql-common: whether installing a server
-	// creates and starts a cluster.
-	debianDropIn = "/etc/postgresql-common/createcluster.d/orders-no-main-cluster.conf"
-)
+const debianTools = "/usr/lib/postgresql/*/bin"
 
 // tools is the directory with initdb, postgres and the other programs.
 type tools string
@@ -123,39 +117,4 @@ func remedy(goos string, apt bool) string {
 	default:
 		return "install the server of PostgreSQL 15 or newer and set PG_BINDIR to the directory of its initdb"
 	}
-}
-
-// install installs the Debian package, without the cluster that it would create and start
-// on port 5432.
-func install(ctx context.Context, notices io.Writer) (err error) {
-	_, _ = fmt.Fprintln(notices, "PostgreSQL is not installed: running apt-get install -y postgresql")
-	if err := os.MkdirAll(filepath.Dir(debianDropIn), 0o755); err != nil {
-		return fmt.Errorf("install postgresql: %w", err)
-	}
-	if err := os.WriteFile(debianDropIn, []byte("create_main_cluster = false\n"), 0o644); err != nil {
-		return fmt.Errorf("install postgresql: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.Remove(debianDropIn)) }()
-	return AptInstall(ctx, "postgresql")
-}
-
-// AptInstall installs a Debian package.
-func AptInstall(ctx context.Context, name string) error {
-	if aptGet(ctx, "install", "-y", name) == nil {
-		return nil
-	}
-	// The package lists may be missing or out of date.
-	if err := aptGet(ctx, "update"); err != nil {
-		return err
-	}
-	return aptGet(ctx, "install", "-y", name)
-}
-
-func aptGet(ctx context.Context, args ...string) error {
-	cmd := exec.CommandContext(ctx, "apt-get", args...)
-	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("apt-get %s: %w: %s", strings.Join(args, " "), err, out)
-	}
-	return nil
 }

@@ -133,7 +133,7 @@ func findOrInstall(ctx context.Context) (program string, err error) {
 		return "", errors.New("install it (Debian: sudo apt-get install pgbouncer) and put it in PATH")
 	}
 	_, _ = fmt.Fprintln(os.Stderr, "pgbouncer is not installed: running apt-get install -y pgbouncer")
-	if err := devpostgres.AptInstall(ctx, "pgbouncer"); err != nil {
+	if err := devpostgres.AptInstall(ctx, os.Stderr, "pgbouncer"); err != nil {
 		return "", err
 	}
 	return find()
