@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -118,6 +119,7 @@ func (s *servers) startPostgres(ctx context.Context) (err error) {
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return err
 	}
+	_, _ = fmt.Fprintln(s.out, "Starting PostgreSQL …")
 	s.postgres, err = devpostgres.Start(ctx, devpostgres.Config{
 		DataDir: filepath.Join(s.dir, "postgres"), Notices: s.out,
 	})
@@ -135,6 +137,7 @@ func (s *servers) startPostgres(ctx context.Context) (err error) {
 
 // migrate migrates the database and switches the service to the service role.
 func (s *servers) migrate(ctx context.Context) (err error) {
+	_, _ = fmt.Fprintln(s.out, "Preparing the database …")
 	err = s.prepare(ctx, serviceDatabase)
 	s.cfg.DatabaseURL = s.postgres.URLAs(serviceRole, serviceDatabase)
 	return err
