@@ -105,17 +105,19 @@ func freePort(t *testing.T) string {
 	return ""
 }
 
-// README.md is short, its description is one, and it counts right.
+// README.md is short and counts right, and its description is one, as is that of kit/guard.
 func TestReadme_IsTrue(t *testing.T) {
 	t.Parallel()
 	text := mustRead(t, "README.md")
 	if n := len(strings.Fields(text)); n > 900 {
 		t.Errorf("%d words, at most 900", n)
 	}
-	_, rest, _ := strings.Cut(text, "```yaml\n")
-	description, _, _ := strings.Cut(rest, "```")
-	if _, err := parse(write(t, description)); err != nil {
-		t.Error(err)
+	for _, page := range []string{"README.md", "../guard/README.md"} {
+		_, rest, _ := strings.Cut(mustRead(t, page), "```yaml\n")
+		description, _, _ := strings.Cut(rest, "```")
+		if _, err := parse(write(t, description)); err != nil {
+			t.Errorf("%s: %v", page, err)
+		}
 	}
 	for _, want := range []string{
 		fmt.Sprintf("in %d honest shapes, and by %d ways to break it", len(shapes), len(faults)), "Passing every probe proves nothing; failing one proves something.",
