@@ -3,6 +3,7 @@ package step
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
@@ -29,8 +30,13 @@ func (provider) Refund(_ context.Context, r cards.RefundRequest) (cards.ChargeRe
 // Reports implements [cards.Gateway]: no event is lost.
 func (provider) Reports(context.Context, cards.ReportQuery) ([]cards.Report, error) { return nil, nil }
 
+// approved is a success. Each charge and each refund has one id, however often it is asked for.
 func approved(t cards.Terms) cards.ChargeResult {
-	return cards.ChargeResult{Terms: t, Outcome: cards.ChargeSucceeded, Received: t.Amount, ExternalID: "ch_" + t.Payment}
+	id := "ch_" + t.Payment
+	if t.Refund != "" {
+		id = "re_" + t.Refund
+	}
+	return cards.ChargeResult{Terms: t, Outcome: cards.ChargeSucceeded, Received: t.Amount, ExternalID: id}
 }
 
 // onCharge is what the provider or a job does about the card payment of an order, if there
@@ -69,9 +75,9 @@ func settleRefund(owner core.Actor, of string) *command {
 	})
 }
 
-// webhook is the provider's event about a charge. A second one has the same id.
-func webhook(owner core.Actor, of string) *command {
-	return onCharge("webhook", owner, of, func(ctx context.Context, s *payment.Service, p *payment.Payment) (string, error) {
+// providerEvent is the provider's event about a charge. A second one has the same id.
+func providerEvent(owner core.Actor, of string) *command {
+	return onCharge("providerEvent", owner, of, func(ctx context.Context, s *payment.Service, p *payment.Payment) (string, error) {
 		outcome, mismatch, err := s.ApplyProviderEvent(ctx, payment.ProviderEvent{
 			Message: core.Message{Source: "provider", ID: "event-of-" + of, SentAt: restockedAt},
 			Report:  cards.Report{Result: approved(cards.Terms{Payment: p.Key(), OrderID: p.OrderID, Amount: p.Amount})},
@@ -95,19 +101,35 @@ func reported(name string, owner core.Actor, of string, report func(charge strin
 	})
 }
 
-// refundedThere is a refund in the provider's dashboard.
-func refundedThere(owner core.Actor, of string, amount int) *command {
-	return reported("refundedThere", owner, of, func(charge string) cards.Report {
-		terms := cards.Terms{Amount: commands.Roubles(amount)}
-		return cards.Report{Result: cards.ChargeResult{Terms: terms, Outcome: cards.ChargeSucceeded, ExternalID: "re_there", Charge: charge}}
+// polled is what reconciliation does with a report that the provider lists. It has no id.
+func polled(name string, owner core.Actor, of string, report func(charge string) cards.Report) *command {
+	return onCharge(name, owner, of, func(ctx context.Context, s *payment.Service, p *payment.Payment) (string, error) {
+		mismatches, err := s.ApplyReports(ctx, []cards.Report{report("ch_" + p.Key())})
+		return fmt.Sprintf("%d mismatches", len(mismatches)), err
 	})
 }
 
-// disputed is a bank's dispute of the order that is charged, with a status.
-func disputed(owner core.Actor, status cards.DisputeStatus) *command {
-	return reported("dispute "+string(status), owner, "charging", func(charge string) cards.Report {
+// refundThere is a refund in the provider's dashboard.
+func refundThere(amount int) func(charge string) cards.Report {
+	return func(charge string) cards.Report {
+		terms := cards.Terms{Amount: commands.Roubles(amount)}
+		return cards.Report{Result: cards.ChargeResult{Terms: terms, Outcome: cards.ChargeSucceeded, ExternalID: "re_there", Charge: charge}}
+	}
+}
+
+func refundedThere(owner core.Actor, of string, amount int) *command {
+	return reported("refundedThere", owner, of, refundThere(amount))
+}
+
+// dispute is a bank's dispute of a charge, with a status.
+func dispute(status cards.DisputeStatus) func(charge string) cards.Report {
+	return func(charge string) cards.Report {
 		d := cards.Dispute{ID: "dp_1", Amount: commands.Roubles(4), Reason: "fraudulent", Status: status, CreatedAt: restockedAt}
 		withdrawn := cards.DisputedFunds{ExternalID: "txn_1", Amount: d.Amount}
 		return cards.Report{Dispute: &cards.DisputeReport{Dispute: d, Charge: charge, Funds: []cards.DisputedFunds{withdrawn}}}
-	})
+	}
+}
+
+func disputed(owner core.Actor, status cards.DisputeStatus) *command {
+	return reported("dispute "+string(status), owner, "charging", dispute(status))
 }

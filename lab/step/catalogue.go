@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
@@ -18,6 +19,7 @@ func setUp() []*command {
 		credit(bank, "ann", 100, ""), credit(bank, "bob", 30, ""),
 		place(ann, "ann", tea), place(ann, "ann", tea, cup), place(bob, "bob", tea), place(ann, "ann", cup), place(bob, "bob", tea),
 		confirm(ann, "paid"), confirm(bob, "shipped"),
+		subscribe(orderedReceiver, true, "order.*"), subscribe(receiver, false, "*"),
 		advance(seller, "shipped", order.Fulfilling), advance(seller, "shipped", order.Shipped),
 		confirmByCard(bob, "charging"),
 	}
@@ -80,12 +82,17 @@ var catalogue = map[string][]*command{
 		settle(bob, "charging"), refundedThere(bob, "charging", 6), disputed(bob, cards.DisputeNeedsResponse),
 		disputed(bob, cards.DisputeLost), refund(admin, "charging", 4), settleRefund(bob, "charging"),
 		cancel(seller, "charging"), advance(seller, "charging", order.Fulfilling),
+		polled("polledRefund", bob, "charging", refundThere(6)), polled("polledDispute", bob, "charging", dispute(cards.DisputeNeedsResponse)),
+	},
+	"deliveries": { // to webhook endpoints; two events of an order wait
+		deliver("deliver events", time.Minute), deliver("deliver events, lost at once", 0), advance(seller, "shipped", order.Delivered),
+		confirm(ann, "unpaid"), cancel(seller, "unpaid"), advance(seller, "paid", order.Fulfilling),
 	},
 	"unpaid":   about("unpaid", ann, order.Fulfilling, settle(ann, "unpaid")),
 	"paid":     about("paid", ann, order.Fulfilling, cancel(stranger, "paid"), publish()),
 	"shipped":  about("shipped", bob, order.Delivered),
 	"expired":  about("expired", ann, order.Fulfilling, releaseExpired()),
-	"charging": about("charging", bob, order.Fulfilling, settle(bob, "charging"), webhook(bob, "charging"), settleRefund(bob, "charging")),
+	"charging": about("charging", bob, order.Fulfilling, settle(bob, "charging"), providerEvent(bob, "charging"), settleRefund(bob, "charging")),
 }
 
 // about returns the commands about an order, and some more.

@@ -12,7 +12,7 @@ import (
 
 // link is a connection of the service. Its messages wait here in both directions.
 type link struct {
-	conn
+	*server.Conn
 	name    string          // such as a1: the first connection of replica a
 	session *server.Session // nil before the startup message
 	// withheld are the server's replies to the last round trip, and asked the label of
@@ -38,42 +38,27 @@ type link struct {
 // next returns the messages of the next step, and whether it is only preparation: the
 // messages up to an Execute, and a Sync behind it.
 func (l *link) next() (unit []server.Message, preparation bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	executes := false
-	for i, m := range l.pending {
+	pending, executes := l.Pending(), false
+	for i, m := range pending {
 		switch m.Kind() {
 		case 0, 'X':
-			return slices.Clone(l.pending[:i+1]), true
+			return pending[:i+1], true
 		case 'Q':
-			return slices.Clone(l.pending[:i+1]), false
+			return pending[:i+1], false
 		case 'S':
-			return slices.Clone(l.pending[:i+1]), !executes && !l.skipping
+			return pending[:i+1], !executes && !l.skipping
 		case 'E':
 			executes = true
 			if l.skipping { // the server ignores everything until Sync
 				continue
 			}
-			if i+1 < len(l.pending) && l.pending[i+1].Kind() == 'S' {
+			if i+1 < len(pending) && pending[i+1].Kind() == 'S' {
 				i++
 			}
-			return slices.Clone(l.pending[:i+1]), false
+			return pending[:i+1], false
 		}
 	}
 	return nil, false
-}
-
-// drop removes messages that have been processed.
-func (l *link) drop(unit []server.Message) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.pending = slices.Delete(l.pending, 0, len(unit))
-}
-
-func (l *link) isClosed() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.closed
 }
 
 // begin sends a step's messages to the server.
@@ -81,7 +66,7 @@ func (l *link) begin(unit []server.Message, writes func(sql string) tables) erro
 	l.last = 0
 	if l.skipping {
 		l.skipping, l.asked, l.ends, l.session.Replies = false, "Sync", "Z", []server.Message{l.ready}
-		l.drop(unit)
+		l.Drop(len(unit))
 		return nil
 	}
 	var raw []byte
@@ -114,7 +99,7 @@ func (l *link) begin(unit []server.Message, writes func(sql string) tables) erro
 	if l.ends != "Z" {
 		raw = append(raw, 'H', 0, 0, 0, 4) // Flush
 	}
-	l.drop(unit)
+	l.Drop(len(unit))
 	l.session.Send(raw)
 	return nil
 }

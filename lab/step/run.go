@@ -25,6 +25,7 @@ import (
 	"example.com/orders/internal/adapters/out/postgres/group"
 	"example.com/orders/internal/outbox"
 	"example.com/orders/kit/guard"
+	"example.com/orders/lab/step/server"
 )
 
 // tick is how far the clock advances in a step: longer than every short pause of the
@@ -45,6 +46,7 @@ type run struct {
 	replicas  []*postgres.DB
 	services  []*service
 	published []outbox.Event
+	received  []receipt
 	choose    func(enabled []string) string
 	taken     []string // steps
 	events    []event
@@ -56,6 +58,9 @@ type run struct {
 	links  []*link
 	dialed map[string]int
 	sent   map[guard.ID]int // requests by key
+	// sendings are the requests to receivers that have no answer. So many have had a name.
+	sendings []*sending
+	named    int
 }
 
 // execute runs the commands in an order that choose decides.
@@ -88,8 +93,9 @@ func (r *run) start(t *testing.T, name string, lanes int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newService(db.Orders(), db.Payments(), db.Keys())
+	s := newService(db.Orders(), db.Payments(), db.Webhooks(), db.Keys())
 	s.stored, s.publish = r.isStored, func(ctx context.Context) error { return r.publish(ctx, db.Outbox()) }
+	s.deliver = r.courier(name, db.Deliveries(), s.webhooks)
 	r.replicas, r.services = append(r.replicas, db), append(r.services, s)
 }
 
@@ -133,8 +139,7 @@ func (r *run) dial(replica string) net.Conn {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dialed[replica]++
-	l := &link{name: fmt.Sprint(replica, r.dialed[replica])}
-	l.init()
+	l := &link{Conn: server.NewConn(), name: fmt.Sprint(replica, r.dialed[replica])}
 	i, _ := slices.BinarySearchFunc(r.links, l, byName)
 	r.links = slices.Insert(r.links, i, l)
 	return l
@@ -240,7 +245,7 @@ func (r *run) stop() {
 			continue
 		}
 		for _, l := range r.open() {
-			l.sever()
+			l.Sever()
 		}
 		time.Sleep(tick)
 	}

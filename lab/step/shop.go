@@ -9,6 +9,7 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/webhook"
 	"example.com/orders/internal/test/commands"
 	"example.com/orders/kit/guard"
 )
@@ -16,21 +17,26 @@ import (
 // service is the use cases behind the guard, on PostgreSQL or in memory.
 type service struct {
 	commands.Service
-	guard guard.Guard
-	keys  guard.LookupStore
-	// publish is a turn of the relay, and stored reports whether a key's response is
-	// committed. Both are nil in memory.
+	guard    guard.Guard
+	keys     guard.LookupStore
+	webhooks *webhook.Service
+	// publish is a turn of the relay, deliver one of the courier, and stored reports whether a
+	// key's response is committed. They are nil in memory.
 	publish func(ctx context.Context) error
+	deliver func(lost time.Duration)
 	stored  func(id guard.ID) bool
 }
 
-func newService(orders order.Store, payments payment.Store, keys guard.LookupStore) *service {
+func newService(orders order.Store, payments payment.Store, webhooks webhook.Store, keys guard.LookupStore) *service {
 	return &service{
 		Service: commands.NewService(orders, payments, provider{}),
 		// Without Wait, a duplicate learns at once that its key is in progress. Its retry is
 		// a step.
 		guard: guard.Guard{Store: keys, Timeout: 25 * time.Second},
 		keys:  keys,
+		webhooks: &webhook.Service{
+			Store: webhooks, EventTypes: order.EventTypes, CheckURL: func(string) error { return nil },
+		},
 	}
 }
 

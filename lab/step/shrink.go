@@ -75,7 +75,7 @@ func (s *script) choose(enabled []string) string {
 			return next
 		}
 	}
-	for _, verb := range []string{"reply", "pass", "send", "retry"} {
+	for _, verb := range []string{"reply", "pass", "answer", "send", "retry"} {
 		for _, step := range enabled {
 			if strings.HasPrefix(step, verb) {
 				return step

@@ -19,9 +19,9 @@ const cancelRequest = 80877102
 func (r *run) automatic(l *link) bool {
 	unit, preparation := l.next()
 	switch {
-	case l.isClosed() || len(unit) == 1 && unit[0].Kind() == 'X':
+	case l.IsClosed() || len(unit) == 1 && unit[0].Kind() == 'X':
 		r.remove(l)
-		l.sever()
+		l.Sever()
 		if l.session != nil {
 			clean := len(unit) == 1 && len(l.withheld) == 0 && !l.blocked
 			r.w.server.Release(l.session, clean)
@@ -31,23 +31,23 @@ func (r *run) automatic(l *link) bool {
 	case len(unit) == 0:
 		return false
 	case unit[0].Kind() == 0 && binary.BigEndian.Uint32(unit[0].Body()) == cancelRequest:
-		l.drop(unit)
+		l.Drop(len(unit))
 		r.fail(r.cancelBy(unit[0]))
 		r.recheck()
-		l.sever()
+		l.Sever()
 		return true
 	case unit[0].Kind() == 0:
-		l.drop(unit)
+		l.Drop(len(unit))
 		session, answers, err := r.w.server.Connect(unit[0][1:])
 		r.fail(err)
 		l.session = session
-		l.deliver(answers)
+		l.Deliver(answers)
 		return true
 	case preparation && !l.session.Ended:
-		l.drop(unit)
+		l.Drop(len(unit))
 		replies, err := l.session.Prepare(unit)
 		r.fail(err)
-		l.deliver(replies)
+		l.Deliver(replies)
 		return true
 	}
 	return false
@@ -74,6 +74,10 @@ func (r *run) enabled() []string {
 			continue
 		}
 		faults = append(faults, "cut "+l.name, "kill "+l.name)
+	}
+	for _, s := range r.unanswered() {
+		steps = append(steps, "answer "+s.name)
+		faults = append(faults, "refuse "+s.name, "lose "+s.name)
 	}
 	if len(steps) == 0 {
 		return nil
@@ -116,6 +120,9 @@ func (r *run) take(step string) {
 			r.send(a)
 		}
 		return
+	case "answer", "refuse", "lose":
+		r.answer(verb, object)
+		return
 	case "clock":
 		r.note("clock", "clock", "advances")
 		time.Sleep(tick)
@@ -138,7 +145,7 @@ func (r *run) takeOn(l *link, verb string) {
 	case "cut":
 		r.note(l.name, postgresql, "connection breaks")
 		r.remove(l)
-		l.sever()
+		l.Sever()
 		r.w.server.Release(l.session, false)
 		r.recheck()
 		return
@@ -185,11 +192,11 @@ func (r *run) pass(l *link) (freed bool, err error) {
 // reply lets the server's replies reach the service.
 func (r *run) reply(l *link) {
 	r.note(postgresql, l.name, l.summary())
-	l.deliver(slices.Concat(l.withheld...))
+	l.Deliver(slices.Concat(l.withheld...))
 	l.withheld = nil
 	if l.session.Ended {
 		synctest.Wait()
-		l.sever()
+		l.Sever()
 	}
 }
 

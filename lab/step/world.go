@@ -48,7 +48,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newService(db.Orders(), db.Payments(), db.Keys())
+	s := newService(db.Orders(), db.Payments(), db.Webhooks(), db.Keys())
 	w.of, err = s.prepare(t.Context(), func(string) {})
 	db.Close()
 	if err != nil {
@@ -63,6 +63,7 @@ func newWorld(t *testing.T) *world {
 // remember copies the tables, and prepares the statements that restore and check them.
 func (w *world) remember() error {
 	_, err := w.server.Query(`UPDATE orders SET reserved_until = now() - interval '1 minute' WHERE id = %d;
+		UPDATE outbox SET dispatched_at = now() WHERE created_at < (SELECT min(created_at) FROM webhook_endpoint);
 		UPDATE message_memory SET forgotten_until = '%s'; CREATE SCHEMA origin; SET search_path = public, river`, w.of["expired"], restockedAt.AddDate(-1, 0, 0).Format(time.RFC3339))
 	if err != nil {
 		return err
@@ -89,7 +90,7 @@ func (w *world) remember() error {
 			INSERT INTO %[1]s (%[2]s) OVERRIDING SYSTEM VALUE SELECT %[2]s FROM origin.%[1]s`, table, columns[0]))
 	}
 	prepare = append(prepare, "PREPARE differ AS "+strings.Join(differ, " UNION ALL "))
-	for i, query := range append(invariants.Queries(), stored, final) {
+	for i, query := range append(invariants.Queries(), stored, final, subscribed) {
 		query = strings.ReplaceAll(query, "$1", "'"+initial+"'::jsonb")
 		w.rules = append(w.rules, w.tablesIn(word, query))
 		prepare = append(prepare, fmt.Sprintf("PREPARE rule_%d AS %s", i, query))
@@ -152,7 +153,7 @@ func (w *world) restore() error {
 // violations returns the lines of the rules about tables.
 func (w *world) violations(about tables) ([]string, error) {
 	var statements strings.Builder
-	for i, read := range w.rules[:len(w.rules)-1] {
+	for i, read := range w.rules[:len(w.rules)-2] {
 		if read&about != 0 {
 			fmt.Fprintf(&statements, "EXECUTE rule_%d;", i)
 		}
@@ -160,7 +161,11 @@ func (w *world) violations(about tables) ([]string, error) {
 	return w.server.Query("%s", statements.String())
 }
 
-// finalState returns the lines of final.
-func (w *world) finalState() ([]string, error) {
-	return w.server.Query("EXECUTE rule_%d", len(w.rules)-1)
+// end returns the lines of final and of subscribed.
+func (w *world) end() (state, deliveries []string, err error) {
+	state, err = w.server.Query("EXECUTE rule_%d", len(w.rules)-2)
+	if err == nil {
+		deliveries, err = w.server.Query("EXECUTE rule_%d", len(w.rules)-1)
+	}
+	return state, deliveries, err
 }

@@ -1,5 +1,6 @@
-// Package server holds sessions of PostgreSQL. They outlive their clients, with the
-// statements that they have prepared, because a new one takes longer than a run.
+// Package server stands between a client and PostgreSQL. The client has connections, and
+// the server sessions. These outlive their clients, with the statements that they have
+// prepared, because a new one takes longer than a run.
 //
 // Sessions are read and written with system calls that the Go scheduler does not see: a
 // goroutine that waits in the network poller costs as much as the statement that it waits

@@ -10,7 +10,7 @@ import (
 // isFault reports whether a step breaks something.
 func isFault(step string) bool {
 	verb, _, _ := strings.Cut(step, " ")
-	return slices.Contains([]string{"cancel", "cut", "kill", "hangup"}, verb)
+	return slices.Contains([]string{"cancel", "cut", "kill", "hangup", "refuse", "lose"}, verb)
 }
 
 // Strategy draws the steps of a run: at random, or by priorities.

@@ -1,4 +1,4 @@
-package step
+package server
 
 import (
 	"encoding/binary"
@@ -8,29 +8,54 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"example.com/orders/lab/step/server"
 )
 
-// conn is the service's end of a link. Both ends are buffers, so no goroutine runs in
-// between. It breaks with the errors of a socket.
-type conn struct {
+// Conn is the client end of a connection. Both directions are buffers, so no goroutine runs
+// in between. It breaks with the errors of a socket.
+type Conn struct {
 	mu       sync.Mutex
 	changed  sync.Cond
-	pending  []server.Message // from the service; the first one has no type, and gets 0
+	pending  []Message // from the client
 	unparsed []byte
 	started  bool
 	replies  []byte // not read yet
-	closed   bool   // by the service
-	broken   bool   // by the run
+	closed   bool   // by the client
+	broken   bool   // by Sever
 	expired  bool
 	deadline *time.Timer
 }
 
-func (c *conn) init() { c.changed.L = &c.mu }
+// NewConn returns an open connection.
+func NewConn() *Conn {
+	c := &Conn{}
+	c.changed.L = &c.mu
+	return c
+}
+
+// Pending returns the messages of the client that are not processed. The first one of a
+// connection has no type, and gets 0.
+func (c *Conn) Pending() []Message {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pending
+}
+
+// Drop removes n messages that have been processed.
+func (c *Conn) Drop(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pending = c.pending[n:]
+}
+
+// IsClosed reports whether the client has closed the connection.
+func (c *Conn) IsClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
 
 // Read implements [net.Conn].
-func (c *conn) Read(p []byte) (int, error) {
+func (c *Conn) Read(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
@@ -51,7 +76,7 @@ func (c *conn) Read(p []byte) (int, error) {
 }
 
 // Write implements [net.Conn].
-func (c *conn) Write(p []byte) (int, error) {
+func (c *Conn) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -73,7 +98,7 @@ func (c *conn) Write(p []byte) (int, error) {
 		if len(c.unparsed) < size {
 			return len(p), nil
 		}
-		m := make(server.Message, 1-typed, 1-typed+size)
+		m := make(Message, 1-typed, 1-typed+size)
 		c.pending = append(c.pending, append(m, c.unparsed[:size]...))
 		c.unparsed, c.started = c.unparsed[size:], true
 	}
@@ -82,18 +107,18 @@ func (c *conn) Write(p []byte) (int, error) {
 func reset(op string) error { return &net.OpError{Op: op, Net: "tcp", Err: syscall.ECONNRESET} }
 
 // Close implements [net.Conn].
-func (c *conn) Close() error {
+func (c *Conn) Close() error {
 	c.change(func() { c.closed = true })
 	return nil
 }
 
-// deliver hands replies to the service. They are not read yet when it returns.
-func (c *conn) deliver(raw []byte) { c.change(func() { c.replies = append(c.replies, raw...) }) }
+// Deliver hands replies to the client. They are not read yet when it returns.
+func (c *Conn) Deliver(raw []byte) { c.change(func() { c.replies = append(c.replies, raw...) }) }
 
-// sever breaks the connection. The service can read the replies that it has.
-func (c *conn) sever() { c.change(func() { c.broken = true }) }
+// Sever breaks the connection. The client can read the replies that it has.
+func (c *Conn) Sever() { c.change(func() { c.broken = true }) }
 
-func (c *conn) change(how func()) {
+func (c *Conn) change(how func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	how()
@@ -101,7 +126,7 @@ func (c *conn) change(how func()) {
 }
 
 // SetDeadline implements [net.Conn].
-func (c *conn) SetDeadline(t time.Time) error {
+func (c *Conn) SetDeadline(t time.Time) error {
 	c.change(func() {
 		if c.deadline != nil {
 			c.deadline.Stop()
@@ -115,13 +140,13 @@ func (c *conn) SetDeadline(t time.Time) error {
 }
 
 // SetReadDeadline implements [net.Conn].
-func (c *conn) SetReadDeadline(t time.Time) error { return c.SetDeadline(t) }
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.SetDeadline(t) }
 
 // SetWriteDeadline implements [net.Conn].
-func (c *conn) SetWriteDeadline(t time.Time) error { return c.SetDeadline(t) }
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.SetDeadline(t) }
 
 // LocalAddr implements [net.Conn].
-func (c *conn) LocalAddr() net.Addr { return &net.TCPAddr{} }
+func (c *Conn) LocalAddr() net.Addr { return &net.TCPAddr{} }
 
 // RemoteAddr implements [net.Conn].
-func (c *conn) RemoteAddr() net.Addr { return &net.TCPAddr{} }
+func (c *Conn) RemoteAddr() net.Addr { return &net.TCPAddr{} }
