@@ -22,7 +22,7 @@ esac`
 func TestBuild_SaysHowFarItIsAndWhyItFails(t *testing.T) {
 	programs := t.TempDir()
 	for name, script := range map[string]string{"go": waitingGo, "sleep": "exec /bin/sleep 0.01"} {
-		if err := os.WriteFile(filepath.Join(programs, name), []byte("#!/bin/sh\n"+script), 0o755); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(programs, name), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
