@@ -88,7 +88,7 @@ func (r *runner) run(t *testing.T, s step19) (status int) {
 func TestCI_RunsTheJobOfThePage(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("NOT TESTED: ", err)
+		t.Skip("NOT CHECKED: ", err)
 	}
 	for more, want := range map[string]struct {
 		status          int

@@ -36,7 +36,7 @@ func TestExamples_GetTheirVerdicts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if _, err := exec.LookPath(command[0]); err != nil {
-				t.Skip("NOT TESTED: ", err)
+				t.Skip("NOT CHECKED: ", err)
 			}
 			dir := t.TempDir()
 			copyFile(t, filepath.Join("examples", name), filepath.Join(dir, name))
