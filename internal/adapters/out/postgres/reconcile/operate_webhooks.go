@@ -18,8 +18,11 @@ ORDER BY e.created_at DESC, e.id DESC LIMIT 100`
 
 // repeatDeliveries includes those that have succeeded if there is a time.
 const repeatDeliveries = `UPDATE webhook_delivery SET status = 'pending', attempts = 0, next_attempt_at = now(), finished_at = NULL
-WHERE endpoint_id = $1 AND attempts >= 0 AND (event_at >= $2) IS TRUE
-    AND status = ANY(CASE WHEN $2 > '0001-01-01Z' THEN '{failed,delivered}'::text[] ELSE '{failed}' END)`
+WHERE id = ANY(ARRAY(
+    SELECT id FROM webhook_delivery WHERE endpoint_id = $1 AND status = 'failed' AND attempts >= 0 AND (event_at >= $2) IS TRUE
+    UNION ALL
+    SELECT id FROM webhook_delivery WHERE endpoint_id = $1 AND status = 'delivered' AND attempts >= 0 AND (event_at >= $2) IS TRUE
+        AND $2 > '0001-01-01Z'))`
 
 const disableEndpoint = `UPDATE webhook_endpoint SET disabled_at = now(), disabled_reason = 'disabled by an operator', updated_at = now()
 WHERE id = $1 AND disabled_at IS NULL`
