@@ -79,5 +79,5 @@ func TestCuts_LeaveOneEffect(t *testing.T) {
 			t.Fatalf("%s: %d cuts: %s\n%s", name, cuts, course.found, course.trace())
 		}
 	}
-	t.Logf("%d cuts of %q", cuts, names)
+	t.Logf("figures: %d cuts of %d scenarios", cuts, len(names))
 }

@@ -103,7 +103,7 @@ func runProcesses(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d runs, %d pairs and triples, %.1f runs a second", *seeds, len(met), float64(*seeds)/time.Since(began).Seconds())
+	t.Logf("figures: %d runs, %d pairs and triples, %.1f runs a second", *seeds, len(met), float64(*seeds)/time.Since(began).Seconds())
 }
 
 // A seed decides every message: the clock is the test's, and random pauses end within one
