@@ -120,7 +120,7 @@ func (s *series) row() string {
 		medianOf(s.service, func(s sample) float64 { return float64(s.memory) / (1 << 20) }))
 }
 
-// tailBare returns the tail of the bare server, or nothing for pgbench.
+// tailBare returns the bare server's tail, or nothing for pgbench.
 func (s *series) tailBare() string {
 	if s.command.script != "" {
 		return ""

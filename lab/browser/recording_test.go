@@ -14,10 +14,10 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// maxRecording is the size of a recording in bytes, at most.
+// maxRecording bounds a recording, in bytes.
 const maxRecording = 500_000
 
-// The recordings of the README: `make -C lab screenshot` renews them.
+// The README's recordings: `make -C lab screenshot` renews them.
 func TestRecording_OfThePlayground(t *testing.T) {
 	folder := os.Getenv("RECORDINGS")
 	if folder == "" {
@@ -64,7 +64,7 @@ type recording struct {
 	frames map[string][]string // by scheme: the arguments of img2webp
 }
 
-// pace has the milliseconds of a frame after each kind of line. Other lines have no frame.
+// pace has the milliseconds for a frame after each kind of line. Other lines have no frame.
 type pace map[string]int
 
 // loseResponse records a press, and then the lines that follow.
@@ -76,7 +76,7 @@ func (r recording) loseResponse(t *testing.T, p pace) {
 	r.play(t, p)
 }
 
-// play shows the lines of a scenario one by one, and adds a frame for those that pace has.
+// play shows a scenario line by line, and adds a frame for those that pace has.
 func (r recording) play(t *testing.T, p pace) {
 	t.Helper()
 	for kind := r.next(t); kind != "end"; kind = r.next(t) {
@@ -90,14 +90,14 @@ func (r recording) play(t *testing.T, p pace) {
 	r.awaitReady(t)
 }
 
-// next waits until the page asks for a line, and returns the kind of that line.
+// next waits until the page asks for a line, and returns the line's kind.
 func (r recording) next(t *testing.T) string {
 	t.Helper()
 	r.Await(t, "window.next")
 	return Eval[string](t, r.Tab, "return next.kind")
 }
 
-// show adds a frame to the recording of each scheme.
+// show adds a frame to each scheme's recording.
 func (r recording) show(t *testing.T, milliseconds int) {
 	t.Helper()
 	for _, scheme := range []string{"light", "dark"} {

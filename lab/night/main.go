@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// run runs parts of the night, and returns an error that names the red ones.
+// run runs parts, and returns an error that names the red ones.
 func run(ctx context.Context, night, parts []string) error {
 	head, err := describe(ctx)
 	// A server runs programs of ../bin as another user than root.
@@ -90,7 +90,7 @@ func currentCommit(ctx context.Context) (string, error) {
 	return commit, errors.Join(err, unknown)
 }
 
-// The output of a part contains its figures, and says what it could not check. go test
+// A part prints its figures, and NOT CHECKED where something is missing. go test
 // prints a line about each test and subtest.
 var (
 	measured  = regexp.MustCompile(`(?m)^(?:    \w+\.go:\d+: )?figures: (.*)`)
@@ -109,8 +109,8 @@ func result(output string, red error) string {
 	return "good"
 }
 
-// figures returns the figures of a part, or the number of passed tests if it prints none,
-// and lists what was not checked.
+// figures returns a part's figures, or the number of passed tests if it prints none, and
+// lists the missing checks.
 func figures(output string) string {
 	var found []string
 	for _, match := range measured.FindAllStringSubmatch(output, -1) {
@@ -130,7 +130,7 @@ const layout = "# The night\n\n" +
 	"%d cores, %s, %s\n" +
 	"| part | commit | began (UTC) | time | result | figures |\n|---|---|---|---:|---|---|\n"
 
-// describe returns the first part of the report, with the machine and its programs.
+// describe returns the report's first lines, with the machine and its programs.
 func describe(ctx context.Context) (string, error) {
 	programs, missing := devpostgres.Programs(ctx, os.Stderr)
 	version, err := exec.CommandContext(ctx, programs+"/postgres", "--version").Output()

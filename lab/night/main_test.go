@@ -19,7 +19,7 @@ red: ; @echo 'figures: 1 run'; exit 1
 look: ; @cp reports/night.md reports/seen.md
 `
 
-// inLab changes to the lab of a new repository with these parts.
+// inLab changes to the lab in a new repository with these parts.
 func inLab(t *testing.T) {
 	t.Helper()
 	lab := filepath.Join(t.TempDir(), "lab")
@@ -53,7 +53,7 @@ func git(t *testing.T, args ...string) {
 	}
 }
 
-// rows returns the rows of a report.
+// rows returns a report's rows.
 func rows(t *testing.T, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -100,7 +100,7 @@ func TestRun_GoesOnAfterARedPart(t *testing.T) {
 func TestRun_WritesTheReportAfterEachPart(t *testing.T) {
 	inLab(t)
 	night := []string{"good", "look", "logged"}
-	for range 2 { // the second night begins with the report of the first
+	for range 2 { // the second night begins with the first one's report
 		if err := run(t.Context(), night, night); err != nil {
 			t.Error(err)
 		}

@@ -101,7 +101,7 @@ func reported(name string, owner core.Actor, of string, report func(charge strin
 	})
 }
 
-// polled is what reconciliation does with a report that the provider lists. It has no id.
+// polled applies a report from the provider's list, as reconciliation does. It has no id.
 func polled(name string, owner core.Actor, of string, report func(charge string) cards.Report) *command {
 	return onCharge(name, owner, of, func(ctx context.Context, s *payment.Service, p *payment.Payment) (string, error) {
 		mismatches, err := s.ApplyReports(ctx, []cards.Report{report("ch_" + p.Key())})

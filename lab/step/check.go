@@ -38,7 +38,7 @@ func (r *run) check(changed tables) {
 	}
 }
 
-// checkEnd compares the end of a run with the rules.
+// checkEnd compares a run's end with the rules.
 func (r *run) checkEnd() {
 	if len(r.found) > 0 {
 		return

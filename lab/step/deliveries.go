@@ -79,13 +79,13 @@ func (r *run) courier(replica string, queue webhook.Queue, s *webhook.Service) f
 		defer end()
 		courier := &webhook.Courier{
 			Queue: &turn{Queue: queue, lost: lost, end: end}, Sender: sender{r, replica}, Record: s.RecordAttempts,
-			Failed: func(error) {}, // a later turn repeats what failed
+			Failed: func(error) {}, // a later turn repeats it
 		}
 		courier.Run(ctx)
 	}
 }
 
-// sender sends what a step answers.
+// sender returns the result that a step chooses.
 type sender struct {
 	r       *run
 	replica string
@@ -167,7 +167,7 @@ const subscribed = `
 	LEFT JOIN webhook_delivery d ON d.endpoint_id = e.id AND d.event_id = o.event_id
 	ORDER BY e.id, o.id`
 
-// checkDeliveries checks that receivers got what was delivered, and that a receiver which
+// checkDeliveries checks that receivers got all deliveries, and that a receiver which
 // drops repeats has the events of an order in their order.
 func (r *run) checkDeliveries(lines []string) {
 	type event struct {

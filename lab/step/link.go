@@ -131,7 +131,7 @@ func (l *link) collect() {
 	}
 }
 
-// complete notes the end of a statement.
+// complete notes a statement's end.
 func (l *link) complete(tag string) {
 	l.written |= l.last
 	switch tag {

@@ -85,7 +85,7 @@ func (r *run) enabled() []string {
 	return append(append(steps, "clock"), faults...)
 }
 
-// requests names the steps of clients.
+// requests names the client steps.
 func (r *run) requests() (steps, faults []string) {
 	for _, a := range r.attempts {
 		a.mu.Lock()

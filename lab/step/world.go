@@ -99,7 +99,7 @@ func (w *world) remember() error {
 	return err
 }
 
-// tables is a set of tables, by their numbers.
+// tables is a set of tables, by number.
 type tables uint64
 
 var (
@@ -127,7 +127,7 @@ func (w *world) writes(sql string) tables {
 	return found
 }
 
-// restore makes the database what it was after setUp, where runs have changed it.
+// restore returns the tables that runs have changed to their state after setUp.
 func (w *world) restore() error {
 	var statements strings.Builder
 	for i, table := range w.tables {
@@ -150,7 +150,7 @@ func (w *world) restore() error {
 	return err
 }
 
-// violations returns the lines of the rules about tables.
+// violations returns the lines from the rules about tables.
 func (w *world) violations(about tables) ([]string, error) {
 	var statements strings.Builder
 	for i, read := range w.rules[:len(w.rules)-2] {

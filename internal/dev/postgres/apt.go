@@ -57,8 +57,8 @@ func aptGet(ctx context.Context, notices io.Writer, args ...string) error {
 	return nil
 }
 
-// follow runs a command, prints the last line of the output at each tick, and returns the end
-// of the output.
+// follow runs a command, prints the last output line at each tick, and returns the end of the
+// output.
 func follow(cmd *exec.Cmd, notices io.Writer, ticks <-chan time.Time) (string, error) {
 	output := &tail{next: io.Discard}
 	cmd.Stdout, cmd.Stderr = output, output

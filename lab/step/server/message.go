@@ -16,7 +16,7 @@ func (m Message) Kind() byte { return m[0] }
 // Body returns the message behind its length.
 func (m Message) Body() []byte { return m[5:] }
 
-// Encode returns messages in the form of the protocol.
+// Encode returns messages in the protocol's form.
 func Encode(messages ...pgproto3.Message) (raw Message) {
 	for _, m := range messages {
 		raw, _ = m.Encode(raw) // fails only for bodies beyond the protocol's limit

@@ -29,7 +29,7 @@ type Server struct {
 	clients          uint32   // until now
 }
 
-// patience bounds every answer of the server.
+// patience bounds every server answer.
 const patience = 20 * time.Second
 
 // Open connects as the owner.
@@ -44,7 +44,7 @@ func Open(ownerURL string) (*Server, error) {
 	return s, err
 }
 
-// Startup returns the first message of a connection.
+// Startup returns a connection's first message.
 func Startup(user, database string) Message {
 	return Encode(&pgproto3.StartupMessage{
 		ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": user, "database": database},
@@ -141,7 +141,7 @@ func (s *Server) Cancel(b *Session, kinds string) error {
 	return errors.Join(err, b.finish(kinds))
 }
 
-// leave does to a session what the end of its client does: it rolls back, once it has a lock
+// leave ends a session as the loss of its client does: it rolls back, once it has a lock
 // that it waits for. The error ends a transaction that has no BEGIN, and '3' is the last
 // answer.
 var leave = Encode(&pgproto3.Parse{Query: "the client is gone"}, &pgproto3.Sync{},

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// Session is a session of the server.
+// Session is a server session.
 type Session struct {
 	Client  uint32 // the number of the connection that it serves
 	Ended   bool
@@ -33,17 +33,17 @@ type statement struct {
 
 var errSilent = errors.New("the server does not answer")
 
-// killed is what the server sends before it ends a session.
+// killed is the server's last message before it ends a session.
 var killed = Encode(&pgproto3.ErrorResponse{
 	Severity: "FATAL", SeverityUnlocalized: "FATAL", Code: "57P01", Message: "terminating connection due to administrator command",
 })
 
-// Killed returns what a client sees of a session after pg_terminate_backend.
+// Killed returns the bytes that a client receives after pg_terminate_backend.
 func (b *Session) Killed() *Session {
 	return &Session{Ended: true, prepared: b.prepared, Replies: []Message{killed}}
 }
 
-// SQL returns the text of a prepared statement.
+// SQL returns a prepared statement's text.
 func (b *Session) SQL(name string) string { return b.prepared[name].sql }
 
 // Send sends messages. The client of a session that has ended learns that from the replies.
@@ -102,7 +102,7 @@ func (b *Session) finish(kinds string) error {
 	return b.sync()
 }
 
-// sync waits until a session has released the locks of what failed, if the last reply is the
+// sync waits until a session has released the locks after a failure, if the last reply is the
 // error: the server sends that first. Sync would be the next message that it does not ignore.
 func (b *Session) sync() error {
 	if b.Ended || !b.hasReply("E") {

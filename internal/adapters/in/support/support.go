@@ -20,7 +20,7 @@ type view struct {
 	Tables        [][][]string
 }
 
-// Page finds tables about a term. The first row of each has the headings.
+// Page finds tables about a term. Their first rows have the headings.
 type Page func(ctx context.Context, term string) (tables [][][]string, err error)
 
 // ServeHTTP implements [http.Handler].

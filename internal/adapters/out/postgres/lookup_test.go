@@ -7,7 +7,7 @@ import (
 	"example.com/orders/internal/adapters/out/postgres/lookup"
 )
 
-// A view in the place of the ledger sees the settings of the transaction that reads them.
+// A view in place of the ledger sees the settings of the transaction that reads it.
 func TestLookup_CannotWriteAndEndsInTime(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)

@@ -1,4 +1,4 @@
-// Package support_test asserts what the support page of the admin listener finds.
+// Package support_test tests the support page on the admin listener.
 package support_test
 
 import (
@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // hostile is a reference that would run as a script.
 const hostile = `"><script>alert(1)</script>`
 
-// start runs a replica, and returns it with the address of the page.
+// start runs a replica, and returns it with the page address.
 func start(t *testing.T, settings ...string) (s *e2e.Service, page string) {
 	t.Helper()
 	admin := e2e.FreeAddr(t)
@@ -27,7 +27,7 @@ func start(t *testing.T, settings ...string) (s *e2e.Service, page string) {
 	return s, "http://" + admin + "/support"
 }
 
-// orderWithReference lets Alice order one packet of tea.
+// orderWithReference lets Alice order one packet.
 func orderWithReference(t *testing.T, s *e2e.Service, reference string) (e2e.Order, e2e.Call) {
 	t.Helper()
 	call := s.CreateOrderCall(t, e2e.Alice, "tea", 1)
@@ -35,7 +35,7 @@ func orderWithReference(t *testing.T, s *e2e.Service, reference string) (e2e.Ord
 	return e2e.Want[e2e.Order](t, s, http.StatusCreated, call), call
 }
 
-// wantFound looks a term up, and checks the texts of the cells.
+// wantFound looks a term up, and checks the cell texts.
 func wantFound(t *testing.T, page, term string, texts ...any) {
 	t.Helper()
 	status, body := e2e.Fetch(t, page+"?q="+url.QueryEscape(term))

@@ -1,6 +1,6 @@
-// Package lookup finds what operators ask about: orders, the money that moved, attempts,
-// events and idempotency keys. It reads no profiles, and of stored responses only the codes
-// of problems.
+// Package lookup answers operators: it finds orders, the money that moved, attempts,
+// events and idempotency keys. It reads no profiles, and only problem codes from stored
+// responses.
 package lookup
 
 import (

@@ -41,7 +41,7 @@ FROM (
     UNION ALL (SELECT * FROM ledger_entry l WHERE l.customer_id = $2 AND l.balance_after IS NOT NULL ORDER BY l.created_at DESC, l.id DESC LIMIT 50)
 ) e ORDER BY e.created_at DESC, e.id DESC LIMIT 100`
 
-// findKeys reads the records of all keys that the orders name, of one key, and of a principal.
+// findKeys reads the records for all keys that the orders name, one key, or a principal.
 const findKeys = `SELECT u.principal || ' ' || u.key AS key, r.operation, CASE WHEN r.key IS NULL THEN 'no record' WHEN r.expires_at <= now() THEN 'expired'
     WHEN r.status < 300 THEN 'took effect' WHEN r.created_at + r.replayed_for <= now() THEN 'refused, spent' ELSE 'refused' END AS outcome,
     r.status, CASE r.content_type WHEN 'application/problem+json' THEN convert_from(r.body, 'UTF8')::jsonb ->> 'code' END AS why,
