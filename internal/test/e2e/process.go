@@ -206,8 +206,8 @@ func (f Figure) Read(t testing.TB, adminAddr string) int {
 // orders and ordersDev build their commands once for each package: go build reads the state
 // of all source files, also of those that it does not compile again.
 var (
-	orders    = sync.OnceValues(func() (string, error) { return build("orders") })
-	ordersDev = sync.OnceValues(func() (string, error) { return build("orders-dev") })
+	orders    = sync.OnceValues(func() (string, error) { return build("./cmd/orders") })
+	ordersDev = sync.OnceValues(func() (string, error) { return build("./cmd/orders-dev") })
 )
 
 // BuildOrders builds cmd/orders and returns the path of the binary.
@@ -233,19 +233,19 @@ func must(t testing.TB, build func() (string, error)) (path string) {
 
 // build builds a command into bin/. The packages of a test run share the binary: while it
 // is up to date, go build does not link it again. The lock lets one package build at a time.
-func build(name string) (path string, err error) {
+func build(command string) (path string, err error) {
 	dir, err := productDir()
 	if err != nil {
 		return "", err
 	}
-	path = filepath.Join(dir, "bin", "test", name)
+	path = filepath.Join(dir, "bin", "test", filepath.Base(command))
 	unlock, err := lock(path + ".lock")
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
 	//nolint:noctx // the tests that wait for it share the binary
-	cmd := exec.Command("go", "build", "-o", path, "./cmd/"+name)
+	cmd := exec.Command("go", "build", "-o", path, command)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", cmd, err, out)
