@@ -38,7 +38,7 @@ var killed = Encode(&pgproto3.ErrorResponse{
 	Severity: "FATAL", SeverityUnlocalized: "FATAL", Code: "57P01", Message: "terminating connection due to administrator command",
 })
 
-// Killed returns the bytes that a client receives after pg_terminate_backend.
+// Killed returns the session as the client sees it after pg_terminate_backend.
 func (b *Session) Killed() *Session {
 	return &Session{Ended: true, prepared: b.prepared, Replies: []Message{killed}}
 }
