@@ -234,15 +234,23 @@ func TestDeleteOld_DeletesDeliveriesOfOldEvents(t *testing.T) {
 	}
 }
 
-// Deliveries behind one that failed are not looked at before it is due again, or has ended.
-func TestClaim_LeavesDeliveriesBehindAFailedOne(t *testing.T) {
-	t.Parallel()
+// newOrderedDeliveries returns a database with 100 deliveries about one order to an endpoint
+// that is ordered.
+func newOrderedDeliveries(t *testing.T) *database {
+	t.Helper()
 	d := newDatabase(t)
 	d.addEndpoint(t, "ordered", "", "*")
 	for range 100 {
 		d.addEvent(t, "order.paid", "order/1", "{}", "1 minute")
 	}
 	d.dispatch(t, 100)
+	return d
+}
+
+// Deliveries behind one that failed are not looked at before it is due again, or has ended.
+func TestClaim_LeavesDeliveriesBehindAFailedOne(t *testing.T) {
+	t.Parallel()
+	d := newOrderedDeliveries(t)
 	d.execute(t, `UPDATE webhook_delivery SET attempts = 1, next_attempt_at = now() + interval '1 hour' WHERE id = 1`)
 	claim := func() (claimed []int64) {
 		t.Helper()
@@ -278,12 +286,7 @@ func TestClaim_LeavesDeliveriesBehindAFailedOne(t *testing.T) {
 // The first one failed, and is due again: those that follow it have been due for longer.
 func TestClaim_FindsTheFirstBehindThoseThatFollow(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
-	d.addEndpoint(t, "ordered", "", "*")
-	for range 100 {
-		d.addEvent(t, "order.paid", "order/1", "{}", "1 minute")
-	}
-	d.dispatch(t, 100)
+	d := newOrderedDeliveries(t)
 	d.execute(t, `UPDATE webhook_delivery SET next_attempt_at = now() - CASE id WHEN 1 THEN interval '1 second' ELSE interval '1 hour' END`)
 	var claimed []webhook.Attempt
 	for range 2 { // each looks at 64
