@@ -50,7 +50,7 @@ scrape_configs:
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+addr, "--log.level=warn")
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
-		t.Fatalf("%v: make need-prometheus installs it", err)
+		t.Fatalf("%v: lab/need prometheus installs it", err)
 	}
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may be gone already

@@ -36,7 +36,7 @@ func TestExample_IsAcceptedByHAProxy(t *testing.T) {
 		program, err = exec.LookPath(sbin + "haproxy")
 	}
 	if err != nil {
-		t.Skip("NOT CHECKED: haproxy on its example; make need-cluster installs it")
+		t.Skip("NOT CHECKED: haproxy on its example; lab/need cluster installs it")
 	}
 
 	if output, err := exec.CommandContext(t.Context(), program, "-c", "-f", example).CombinedOutput(); err != nil {

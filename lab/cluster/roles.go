@@ -87,7 +87,7 @@ func findPrograms(ctx context.Context, cfg Config) (bin map[string]string, err e
 		missing = append(missing, err)
 	}
 	if err := errors.Join(missing...); err != nil {
-		return nil, fmt.Errorf("%w\ninstall them: make need-cluster, or sudo apt-get install etcd-server patroni pgbouncer haproxy", err)
+		return nil, fmt.Errorf("%w\ninstall them: lab/need cluster, or sudo apt-get install etcd-server patroni pgbouncer haproxy", err)
 	}
 	return bin, nil
 }
