@@ -93,6 +93,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	if err := c.makeNodes(); err != nil {
 		return err
 	}
+	c.endOldPartitions()
 	c.notice("starting etcd, PostgreSQL and NATS")
 	if err := c.startRoles("etcd", "postgres", "pgbouncer", "nats"); err != nil {
 		return err

@@ -124,3 +124,23 @@ func TestNode_KillsWhatDetached(t *testing.T) {
 		t.Errorf("the process ended with %v", err)
 	}
 }
+
+// The next cluster has the same addresses, and connections to them would stall.
+func TestCluster_EndsThePartitionsOfAKilledOne(t *testing.T) {
+	t.Parallel()
+	if err := CanPartition(); err != nil {
+		t.Skip("NOT CHECKED: the partitions of a killed cluster: ", err)
+	}
+	c := newCluster(t, Config{})
+	n := c.Node("nats1")
+	n.addr, c.nodes = "127.19.255.1", []*Node{n} // of no cluster that runs
+	if err := n.Isolate(); err != nil {
+		t.Fatal(err)
+	}
+
+	c.endOldPartitions()
+
+	if rules, err := iptables("--list-rules", "OUTPUT"); err != nil || strings.Contains(string(rules), n.addr) {
+		t.Errorf("%v, the rules are still\n%s", err, rules)
+	}
+}

@@ -13,7 +13,7 @@ var ErrNoPartitions = errors.New("cutting nodes off the network takes root and i
 
 // CanPartition returns nil if [Node.Isolate] can work, and ErrNoPartitions otherwise.
 func CanPartition() error {
-	if _, err := iptables("--numeric", "--list", "OUTPUT"); os.Geteuid() != 0 || err != nil {
+	if _, err := iptables("--list", "OUTPUT", "--numeric"); os.Geteuid() != 0 || err != nil {
 		return ErrNoPartitions
 	}
 	return nil
@@ -42,16 +42,22 @@ func (n *Node) Heal() error {
 func (n *Node) changeRules(change string) error {
 	n.cluster.partitions.Lock()
 	defer n.cluster.partitions.Unlock()
-	group := strconv.FormatUint(uint64(n.gid), 10)
-	sent := []string{change, "OUTPUT", "--match", "owner", "--gid-owner", group, "!", "--destination", n.addr, "--jump", "DROP"}
-	received := []string{change, "OUTPUT", "--destination", n.addr, "--match", "owner", "!", "--gid-owner", group, "--jump", "DROP"}
-	for _, rule := range [][]string{sent, received} {
-		if out, err := iptables(rule...); err != nil {
-			return fmt.Errorf("iptables %q: %w: %s", rule, err, out)
+	for _, rule := range n.rules() {
+		if out, err := iptables(change, rule...); err != nil {
+			return fmt.Errorf("iptables %s %q: %w: %s", change, rule, err, out)
 		}
 	}
 	n.isolated = change == "--append"
 	return nil
+}
+
+// rules drop what the node sends, and what it receives.
+func (n *Node) rules() [2][]string {
+	group := strconv.FormatUint(uint64(n.gid), 10)
+	return [2][]string{
+		{"OUTPUT", "--match", "owner", "--gid-owner", group, "!", "--destination", n.addr, "--jump", "DROP"},
+		{"OUTPUT", "--destination", n.addr, "--match", "owner", "!", "--gid-owner", group, "--jump", "DROP"},
+	}
 }
 
 func (c *Cluster) endPartitions() error {
@@ -62,6 +68,15 @@ func (c *Cluster) endPartitions() error {
 	return errors.Join(errs...)
 }
 
-func iptables(args ...string) (output []byte, err error) {
-	return exec.Command(sbin+"iptables", append([]string{"--wait"}, args...)...).CombinedOutput() //nolint:noctx // it returns at once
+// endOldPartitions removes the rules of a cluster that had this subnet and was killed.
+func (c *Cluster) endOldPartitions() {
+	for _, n := range c.nodes {
+		for _, rule := range n.rules() {
+			_, _ = iptables("--delete", rule...) // mostly there is none
+		}
+	}
+}
+
+func iptables(command string, args ...string) (output []byte, err error) {
+	return exec.Command(sbin+"iptables", append([]string{"--wait", command}, args...)...).CombinedOutput() //nolint:noctx // it returns at once
 }
