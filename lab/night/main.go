@@ -1,13 +1,16 @@
-// Command night runs parts of the night, which are targets of the Makefile, and writes the
-// report after each. A red part does not end the night.
+// Command night runs parts of the night, which are targets of the Makefile, and writes their
+// rows of the report. A red part does not end the night.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -21,7 +24,7 @@ import (
 
 const (
 	reportFile = "reports/night.md" // seen from lab/
-	folder     = "../bin/night/"    // has the output of each part, and its row of the report
+	folder     = "../bin/night/"    // has the output of each part
 )
 
 func main() {
@@ -40,29 +43,32 @@ func run(ctx context.Context, night, parts []string) error {
 	if err := errors.Join(err, os.MkdirAll(folder, 0o755)); err != nil {
 		return err
 	}
+	p := page{head, night}
+	none := map[string]string{}
 	for _, part := range parts {
-		_ = os.Remove(folder + part + ".row") // there is none the first time
+		none[part] = ""
 	}
-	failed := []error{report(head, night)}
+	failed := []error{p.write(none)}
 	for _, part := range parts {
-		if err := runPart(ctx, part); err != nil {
+		row, err := runPart(ctx, part)
+		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", part, err))
 		}
-		failed = append(failed, report(head, night))
+		failed = append(failed, p.write(map[string]string{part: row}))
 	}
 	return errors.Join(failed...)
 }
 
-// runPart runs a part and writes its row. Tests are verbose, so that they can be counted
+// runPart runs a part and returns its row. Tests are verbose, so that they can be counted
 // and those that are skipped say why.
-func runPart(ctx context.Context, part string) error {
+func runPart(ctx context.Context, part string) (row string, err error) {
 	commit, err := currentCommit(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	file, err := os.Create(folder + part + ".log")
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer file.Close() //nolint:errcheck // read below
 	cmd := exec.CommandContext(ctx, "make", "--no-print-directory", part)
@@ -74,9 +80,8 @@ func runPart(ctx context.Context, part string) error {
 	red := cmd.Run()
 	took := time.Since(began).Round(time.Second)
 	output, err := os.ReadFile(file.Name())
-	row := fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n",
-		part, commit, began.UTC().Format("2006-01-02 15:04"), took, result(string(output), red), figures(string(output)))
-	return errors.Join(red, err, os.WriteFile(folder+part+".row", []byte(row), 0o600))
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n",
+		part, commit, began.UTC().Format("2006-01-02 15:04"), took, result(string(output), red), figures(string(output))), errors.Join(red, err)
 }
 
 // currentCommit returns the commit, and says whether files differ from it.
@@ -137,14 +142,28 @@ func describe(ctx context.Context) (string, error) {
 	return fmt.Sprintf(layout, runtime.NumCPU(), runtime.Version(), version), errors.Join(missing, err)
 }
 
-// report writes the report. A part without a row has not ended.
-func report(head string, night []string) error {
-	for _, part := range night {
-		row, err := os.ReadFile(folder + part + ".row")
-		if err != nil {
-			row = []byte("| " + part + " | | | | NOT RUN | |\n")
-		}
-		head += string(row)
+// page is the report, with a row for each part.
+type page struct {
+	head  string
+	parts []string
+}
+
+var rowOfPage = regexp.MustCompile(`(?m)^\| (\S+) \|.*\n`)
+
+// write writes the page with new rows, and with the ones of other parts that it has.
+func (p page) write(changed map[string]string) error {
+	old, err := os.ReadFile(reportFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return os.WriteFile(reportFile, []byte(head), 0o644)
+	rows := map[string]string{}
+	for _, row := range rowOfPage.FindAllStringSubmatch(string(old), -1) {
+		rows[row[1]] = row[0]
+	}
+	maps.Copy(rows, changed)
+	text := p.head
+	for _, part := range p.parts {
+		text += cmp.Or(rows[part], "| "+part+" | | | | NOT RUN | |\n")
+	}
+	return os.WriteFile(reportFile, []byte(text), 0o644)
 }
