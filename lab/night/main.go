@@ -161,9 +161,9 @@ func (p page) write(changed map[string]string) error {
 		rows[row[1]] = row[0]
 	}
 	maps.Copy(rows, changed)
-	text := p.head
+	text := []byte(p.head)
 	for _, part := range p.parts {
-		text += cmp.Or(rows[part], "| "+part+" | | | | NOT RUN | |\n")
+		text = append(text, cmp.Or(rows[part], "| "+part+" | | | | NOT RUN | |\n")...)
 	}
-	return os.WriteFile(reportFile, []byte(text), 0o644)
+	return os.WriteFile(reportFile, text, 0o644)
 }
