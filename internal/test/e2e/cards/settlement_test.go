@@ -108,11 +108,15 @@ func TestCardPayment_CapturedAfterItFailedIsGivenBackOnce(t *testing.T) {
 	}
 }
 
-// dropResponses lets the provider do what it is asked, and loses all its responses. It
-// returns a channel that is closed when the first one is lost.
+// dropResponses lets the provider do what it is asked, and loses its responses to all changes.
+// It returns a channel that is closed when the first one is lost.
 func (p *provider) dropResponses() <-chan struct{} {
 	dropped, isDropped := e2e.NewSignal()
-	p.SetHook(func(_ http.ResponseWriter, r *http.Request, stub http.Handler) {
+	p.SetHook(func(w http.ResponseWriter, r *http.Request, stub http.Handler) {
+		if r.Method != http.MethodPost {
+			stub.ServeHTTP(w, r)
+			return
+		}
 		stub.ServeHTTP(httptest.NewRecorder(), r)
 		isDropped()
 		panic(http.ErrAbortHandler) // breaks the connection
