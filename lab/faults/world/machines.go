@@ -40,7 +40,9 @@ func StartOnCluster(t testing.TB, orders string, asynchronous bool) *System {
 	s.Provider = startProvider(t)
 	s.Cluster = startCluster(t, cluster.Config{
 		Orders: orders, Nats: buildNATS(t), Asynchronous: asynchronous, Notices: os.Stderr,
-		Settings: slices.Concat(s.Settings(), e2e.CardSettings(s.Provider.URLs[0]), []string{"ORDERS_UNPAID_ORDERS=0"}),
+		// A reservation that ends after the clients changes the database while it is checked.
+		Settings: slices.Concat(s.Settings(), e2e.CardSettings(s.Provider.URLs[0]),
+			[]string{"ORDERS_UNPAID_ORDERS=0", "ORDERS_RESERVATION_TTL=24h"}),
 	})
 	s.DatabaseURL, s.Streams = s.Cluster.DatabaseURL(), brokers(s.Cluster.BrokerURL())
 	s.Connect(t)
