@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -68,7 +70,7 @@ func CompareStream(ctx context.Context, db pgtest.Querier, published [][]byte) (
 		last[e.Subject] = at
 	}
 	if len(missing) > 0 {
-		mistakes = append(mistakes, fmt.Sprintf("%d of %d events were not published", len(missing), len(written)))
+		mistakes = append(mistakes, fmt.Sprintf("%d of %d events were not published: %s", len(missing), len(written), slices.Sorted(maps.Keys(missing))))
 	}
 	return mistakes, nil
 }
