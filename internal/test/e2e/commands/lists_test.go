@@ -197,7 +197,7 @@ func TestConfirmPayment_LeavesFewFramesBetweenServerAndStore(t *testing.T) {
 	var paying sync.WaitGroup
 	paying.Go(func() { shop.Send(t, shop.ConfirmCall(t, "ann", order.ID)) })
 	var frames []string
-	e2e.Eventually(t, "a request waits in a store", func() bool {
+	e2e.Eventually(t, "a payment waits in a store", func() bool {
 		frames = framesToStore()
 		return frames != nil
 	})
@@ -212,8 +212,8 @@ func TestConfirmPayment_LeavesFewFramesBetweenServerAndStore(t *testing.T) {
 	}
 }
 
-// framesToStore returns the frames of the request that a store answers now, the store
-// first, or nil if there is none.
+// framesToStore returns the frames of a payment that a store answers now, the store first, or
+// nil if there is none. Other tests send requests too.
 func framesToStore() []string {
 	stacks := make([]byte, 8<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
@@ -222,7 +222,8 @@ func framesToStore() []string {
 			return !strings.HasPrefix(line, "example.com/orders/")
 		})
 		useCase := slices.IndexFunc(frames, func(f string) bool { return strings.Contains(f, "/internal/core/") })
-		if useCase > 0 && strings.Contains(stack, "net/http.(*conn).serve") {
+		if useCase > 0 && strings.Contains(frames[useCase-1], "/internal/adapters/out/") &&
+			strings.Contains(stack, ").ConfirmPayment(") && strings.Contains(stack, "net/http.(*conn).serve") {
 			return frames[useCase-1:]
 		}
 	}
