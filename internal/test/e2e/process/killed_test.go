@@ -115,7 +115,11 @@ func killAfterCharge(t *testing.T, provider *e2e.CardProvider, p *e2e.Process, k
 	if !kill {
 		isCharged()
 	}
-	provider.SetHook(func(_ http.ResponseWriter, r *http.Request, double http.Handler) {
+	provider.SetHook(func(w http.ResponseWriter, r *http.Request, double http.Handler) {
+		if kill && r.Method != http.MethodPost {
+			double.ServeHTTP(w, r)
+			return
+		}
 		if kill {
 			double.ServeHTTP(httptest.NewRecorder(), r)
 			<-answered
