@@ -46,33 +46,34 @@ func methodsOf(item *openapi3.PathItem) []string {
 	return methods
 }
 
-// prepare prepares every operation of the contract.
-func prepare(t testing.TB, s *e2e.Service) []operation {
+// operations returns every operation of the contract, in the order of their ids.
+func operations(s *e2e.Service) []contracttest.Operation {
+	return slices.SortedFunc(slices.Values(s.Contract.Operations()), func(a, b contracttest.Operation) int {
+		return strings.Compare(a.ID, b.ID)
+	})
+}
+
+// prepare makes everything exist that a valid request needs.
+func prepare(t testing.TB, s *e2e.Service, declared contracttest.Operation) operation {
 	t.Helper()
-	var all []operation
-	paths := s.Contract.Document().Paths
-	for _, declared := range s.Contract.Operations() {
-		item := paths.Value(declared.Path)
-		op := operation{
-			Operation: declared, service: s, methods: methodsOf(item),
-			parameters: append(slices.Clone(item.Parameters), item.GetOperation(declared.Method).Parameters...),
-			prepared:   routes.Prepare(t, s, declared.ID),
-		}
-		if body := item.GetOperation(declared.Method).RequestBody; body != nil {
-			op.body = body.Value
-		}
-		c := op.prepared
-		op.tokens = map[string]string{
-			"customer": s.Token(t, c.Customer, "customer"), "seller": s.Token(t, c.Seller, "seller"),
-			"admin": s.AdminToken(t), "system": s.SystemToken(t),
-		}
-		if c.Role != "" {
-			op.tokens[c.Role] = c.Call.Token
-		}
-		all = append(all, op)
+	item := s.Contract.Document().Paths.Value(declared.Path)
+	op := operation{
+		Operation: declared, service: s, methods: methodsOf(item),
+		parameters: append(slices.Clone(item.Parameters), item.GetOperation(declared.Method).Parameters...),
+		prepared:   routes.Prepare(t, s, declared.ID),
 	}
-	slices.SortFunc(all, func(a, b operation) int { return strings.Compare(a.ID, b.ID) })
-	return all
+	if body := item.GetOperation(declared.Method).RequestBody; body != nil {
+		op.body = body.Value
+	}
+	c := op.prepared
+	op.tokens = map[string]string{
+		"customer": s.Token(t, c.Customer, "customer"), "seller": s.Token(t, c.Seller, "seller"),
+		"admin": s.AdminToken(t), "system": s.SystemToken(t),
+	}
+	if c.Role != "" {
+		op.tokens[c.Role] = c.Call.Token
+	}
+	return op
 }
 
 // in returns the parameters at a place: path, query or header.
