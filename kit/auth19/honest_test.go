@@ -106,19 +106,18 @@ type modest struct {
 	// forgets: the key is lost with a client that leaves after the effect.
 	forgets bool
 
+	held    sync.Map // the places at which a command was held
 	mu      sync.Mutex
 	kept    map[string][2]string // request and response by principal and key
 	effects int
 }
 
 func (m *modest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("X-Hold") == "before" {
-		time.Sleep(500 * time.Millisecond) // as it was told
-	}
+	body, _ := io.ReadAll(r.Body)
+	m.hold(r, "before")
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	who := r.Header.Get("Authorization") + r.Header.Get("X-User")
-	body, _ := io.ReadAll(r.Body)
 	id, request := who+r.Header.Get("Idempotency-Key"), r.URL.Path+string(body)
 	if m.request != nil {
 		request = m.request(request)
@@ -137,11 +136,12 @@ func (m *modest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		m.kept[id] = [2]string{request, fmt.Sprintf(`{"id":%d,"owner":%q}`, len(m.kept), r.Header.Get("X-User"))}
 		m.send(w, r, m.status, m.kept[id][1])
-		if r.Header.Get("X-Hold") == "after" {
-			time.Sleep(500 * time.Millisecond) // as it was told
-		}
-		if m.forgets && r.Context().Err() != nil {
+		if left := m.hold(r, "after"); left && m.forgets {
 			delete(m.kept, id)
+		}
+		if m.late == 0 {
+			m.effects++
+			return
 		}
 		time.AfterFunc(m.late, func() {
 			m.mu.Lock()
@@ -149,6 +149,21 @@ func (m *modest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			m.effects++
 		})
 	}
+}
+
+// hold holds a command at the place that its header names, and reports whether the client
+// left. The first one takes half a second, from which the tester learns how long that is.
+// Where a test is about clients that leave, the others wait for it.
+func (m *modest) hold(r *http.Request, place string) (left bool) {
+	if r.Header.Get("X-Hold") != place {
+		return false
+	}
+	if _, known := m.held.LoadOrStore(place, true); known && m.forgets {
+		<-r.Context().Done()
+		return true
+	}
+	time.Sleep(500 * time.Millisecond)
+	return r.Context().Err() != nil
 }
 
 func (m *modest) open(t *testing.T, more string) (path string) {
