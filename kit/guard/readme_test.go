@@ -145,18 +145,25 @@ func (w *walk) start(t *testing.T, commands string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // the error is that it was killed
+	}()
 	t.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		_ = cmd.Wait() // the error is that it was killed
+		<-ended
 	})
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for {
 		conn, err := net.Dial("tcp", w.address)
 		if err == nil {
 			_ = conn.Close()
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s does not serve %s:\n%s", commands, w.address, out.String())
+		select {
+		case <-ended:
+			t.Fatalf("%s ended, and did not serve %s:\n%s", commands, w.address, out.String())
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
