@@ -116,11 +116,12 @@ func killAfterCharge(t *testing.T, provider *e2e.CardProvider, p *e2e.Process, k
 		isCharged()
 	}
 	provider.SetHook(func(w http.ResponseWriter, r *http.Request, double http.Handler) {
-		if kill && r.Method != http.MethodPost {
+		switch {
+		case !kill:
+		case r.Method != http.MethodPost:
 			double.ServeHTTP(w, r)
 			return
-		}
-		if kill {
+		default:
 			double.ServeHTTP(httptest.NewRecorder(), r)
 			<-answered
 			p.Kill()
