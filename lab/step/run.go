@@ -94,7 +94,8 @@ func (r *run) start(t *testing.T, name string, lanes int) {
 		t.Fatal(err)
 	}
 	s := newService(db.Orders(), db.Payments(), db.Webhooks(), db.Keys())
-	s.stored, s.publish = r.isStored, func(ctx context.Context) error { return r.publish(ctx, db.Outbox()) }
+	s.late = func(id guard.ID) bool { return r.isStored(id) && !r.hasKilled(name) }
+	s.publish = func(ctx context.Context) error { return r.publish(ctx, db.Outbox()) }
 	s.deliver = r.courier(name, db.Deliveries(), s.webhooks)
 	r.replicas, r.services = append(r.replicas, db), append(r.services, s)
 }
@@ -117,6 +118,14 @@ func (r *run) isStored(id guard.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stored[id]
+}
+
+// hasKilled reports whether a replica has a transaction that is gone and does not know it
+// yet: its session was killed after it had replied.
+func (r *run) hasKilled(replica string) bool {
+	return slices.ContainsFunc(r.open(), func(l *link) bool {
+		return strings.HasPrefix(l.name, replica) && l.session != nil && l.session.Ended && l.open
+	})
 }
 
 // publish publishes the events of the outbox, as the relay does.

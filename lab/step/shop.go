@@ -20,11 +20,11 @@ type service struct {
 	guard    guard.Guard
 	keys     guard.LookupStore
 	webhooks *webhook.Service
-	// publish is a turn of the relay, deliver one of the courier, and stored reports whether a
-	// key's response is committed. They are nil in memory.
+	// publish is a turn of the relay, deliver one of the courier, and late reports whether a
+	// command that runs now has its response committed. They are nil in memory.
 	publish func(ctx context.Context) error
 	deliver func(lost time.Duration)
-	stored  func(id guard.ID) bool
+	late    func(id guard.ID) bool
 }
 
 func newService(orders order.Store, payments payment.Store, webhooks webhook.Store, keys guard.LookupStore) *service {
@@ -75,7 +75,7 @@ func (c *command) perform(ctx context.Context, s *service, of names) (outcome st
 	}
 	late := false
 	rec, _, err := s.guard.Do(ctx, request, func(ctx context.Context) (guard.Result, error) {
-		late = late || s.stored != nil && s.stored(request.ID)
+		late = late || s.late != nil && s.late(request.ID)
 		text, err := c.run(ctx, s, of, c)
 		outcome, failure := asOutcome(text, err)
 		if failure != nil {
