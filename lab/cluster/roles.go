@@ -34,7 +34,7 @@ var roles = []role{
 		return []string{n.cluster.bin["patroni"], n.configPath()}
 	}, noVariables},
 	{"pgbouncer", 3, "pgbouncer.ini.tmpl", func(n *Node) []string {
-		return []string{n.cluster.bin["pgbouncer"], n.configPath()}
+		return []string{"/usr/bin/sh", "-c", restarted, n.cluster.bin["pgbouncer"], n.configPath()}
 	}, noVariables},
 	{"nats", 3, "nats.conf.tmpl", func(n *Node) []string {
 		return []string{n.cluster.bin["nats"], "--config", n.configPath()}
@@ -44,6 +44,10 @@ var roles = []role{
 	}, noVariables},
 	{"orders", 3, "", func(n *Node) []string { return []string{n.binary, "serve"} }, settings},
 }
+
+// restarted runs a program again when it ends, as a supervisor does. Version 1.18 of pgbouncer
+// ends when a server answers after a cancelled query (issue 822 of pgbouncer).
+const restarted = `until setpriv --pdeathsig TERM "$0" "$1"; do sleep 0.1; done`
 
 func noVariables(*Node) []string { return nil }
 

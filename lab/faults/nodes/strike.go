@@ -46,26 +46,11 @@ func strikeNodes(l *clients.Load, s Strike) window {
 	for i, b := range s {
 		heal(l, b, nodes[i])
 	}
-	revivePgbouncers(l)
 	l.AwaitWhole(l.T)
 	w.to = l.History.Now()
 	l.T.Logf("%s (%s): whole after %s", s, names(nodes), (w.to - w.from).Round(time.Second))
 	l.AwaitDecided(clients.Pause)
 	return w
-}
-
-// revivePgbouncers starts each pgbouncer that has ended by itself, as a supervisor does.
-// Version 1.18 ends when a server answers after a cancelled query (issue 822 of pgbouncer).
-func revivePgbouncers(l *clients.Load) {
-	for _, n := range l.Cluster.Role("pgbouncer") {
-		if n.Running() {
-			continue
-		}
-		if err := n.Start(); err != nil {
-			l.T.Fatal(err)
-		}
-		l.Counters.Add("pgbouncers that ended", 1)
-	}
 }
 
 // names returns node names.
