@@ -106,6 +106,14 @@ func runProcesses(t *testing.T) {
 	t.Logf("figures: %d runs, %d pairs and triples, %.1f runs a second", *seeds, len(met), float64(*seeds)/time.Since(began).Seconds())
 }
 
+// The clock of the database is real, and runs may last for a night.
+func TestWorld_LosesNoReservationAtNight(t *testing.T) {
+	lost, err := newWorld(t).server.Query(`SELECT id FROM origin.orders WHERE reserved_until BETWEEN now() AND now() + interval '8 hours'`)
+	if err != nil || len(lost) > 0 {
+		t.Errorf("lost at night: orders %v, %v", lost, err)
+	}
+}
+
 // A seed decides every message: the clock is the test's, and random pauses end within one
 // step of it.
 func TestRuns_AreRepeatable(t *testing.T) {

@@ -62,7 +62,8 @@ func newWorld(t *testing.T) *world {
 
 // remember copies the tables, and prepares the statements that restore and check them.
 func (w *world) remember() error {
-	_, err := w.server.Query(`UPDATE orders SET reserved_until = now() - interval '1 minute' WHERE id = %d;
+	_, err := w.server.Query(`UPDATE orders SET reserved_until = now() + CASE id WHEN %d THEN interval '-1 minute' ELSE interval '1 day' END
+			WHERE reserved_until IS NOT NULL; -- no reservation ends while the runs last
 		UPDATE outbox SET dispatched_at = now() WHERE created_at < (SELECT min(created_at) FROM webhook_endpoint);
 		UPDATE message_memory SET forgotten_until = '%s'; CREATE SCHEMA origin; SET search_path = public, river`, w.of["expired"], restockedAt.AddDate(-1, 0, 0).Format(time.RFC3339))
 	if err != nil {
