@@ -240,8 +240,8 @@ func listenOnLoopback(t *testing.T) (port string, connections func() int) {
 	}
 }
 
-// nameServer starts a name server. answer returns the addresses of a name, and gets the
-// number of the question for an IPv4 address.
+// nameServer starts a name server. A client asks for IPv4 and IPv6 addresses at once, in any
+// order. answer returns the addresses of a name, and gets how often this kind was asked for.
 func nameServer(t *testing.T, answer func(name string, call int) []string) (address string) {
 	t.Helper()
 	conn, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
@@ -250,17 +250,16 @@ func nameServer(t *testing.T, answer func(name string, call int) []string) (addr
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	go func() {
-		calls, packet := 0, make([]byte, 512)
+		calls, packet := map[dnsmessage.Type]int{}, make([]byte, 512)
 		for n, from, err := conn.ReadFrom(packet); err == nil; n, from, err = conn.ReadFrom(packet) {
 			var m dnsmessage.Message
 			if m.Unpack(packet[:n]) != nil {
 				continue
 			}
-			if m.Questions[0].Type == dnsmessage.TypeA {
-				calls++
-			}
+			q := m.Questions[0]
+			calls[q.Type]++
 			m.Response, m.Additionals = true, nil
-			m.Answers = resources(m.Questions[0], answer(m.Questions[0].Name.String(), max(1, calls)))
+			m.Answers = resources(q, answer(q.Name.String(), calls[q.Type]))
 			if reply, err := m.Pack(); err == nil {
 				_, _ = conn.WriteTo(reply, from)
 			}
