@@ -91,15 +91,17 @@ var ports atomic.Uint32
 func init() { ports.Store(rand.Uint32()) }
 
 // freePort returns a port that no other server gets, in this test run once. Servers that ask
-// for any port get one above 32767.
+// for any port get one above 32767. Whether a port is free is asked by a connection: a
+// listener would stay open in each program that is being started meanwhile.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 1000 {
 		port := strconv.Itoa(16_384 + int(ports.Add(1)%16_384))
-		if listener, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
-			_ = listener.Close()
+		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
+		if err != nil {
 			return port
 		}
+		_ = conn.Close()
 	}
 	t.Fatal("no port is free")
 	return ""

@@ -100,15 +100,17 @@ func newWalk(t *testing.T) *walk {
 }
 
 // freeAddress returns a free address that other servers do not get: those that ask for any
-// port get one above 32767.
+// port get one above 32767. Whether it is free is asked by a connection: a listener would
+// stay open in each program that is being started meanwhile.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range 1000 {
 		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(16_384+rand.IntN(16_384)))
-		if listener, err := net.Listen("tcp", address); err == nil {
-			_ = listener.Close()
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
 			return address
 		}
+		_ = conn.Close()
 	}
 	t.Fatal("no port is free")
 	return ""

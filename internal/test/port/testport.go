@@ -23,19 +23,17 @@ var tried atomic.Uint32
 func init() { tried.Store(rand.Uint32()) }
 
 // Free returns a 127.0.0.1 port without a listener. It returns each port only once in
-// this process.
+// this process. It asks by a connection: a listener of its own would stay open in each
+// program that is being started meanwhile.
 func Free(t testing.TB) int {
 	t.Helper()
 	for range last - first {
 		port := first + int(tried.Add(1)%(last-first+1))
-		ln, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))) //nolint:noctx // Listen does not wait
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
-			continue
+			return port
 		}
-		if err := ln.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return port
+		_ = conn.Close()
 	}
 	t.Fatalf("none of the ports %d to %d is free", first, last)
 	return 0
