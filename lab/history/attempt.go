@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
+	"time"
 )
 
 // ID is the key of a principal.
@@ -52,14 +53,9 @@ func (a Attempt) inProgress() bool {
 	return a.Code == codeInProgress || a.Operation == Lookup && a.Record != nil && a.Record.State == "in_progress"
 }
 
-// mayHold reports whether the attempt may have held the key while a second one was told
-// so. It may be told the same later: it gave the key up to wait for a row, and a third
-// attempt had the key when it came back.
-func (a Attempt) mayHold(told Attempt) bool {
-	if a.Code == codeInProgress && a.End <= told.End {
-		return false
-	}
-	return a.command() && a.Start <= told.End && (a.unknown() || a.End >= told.Start)
+// mayHold reports whether the attempt may have held the key between from and to.
+func (a Attempt) mayHold(from, to time.Duration) bool {
+	return a.command() && a.Code != codeInProgress && a.Start <= to && (a.unknown() || a.End >= from)
 }
 
 // storable reports whether the guard stores a response with this status.

@@ -55,7 +55,7 @@ func checkOthers(attempts []Attempt) []Violation {
 		if a.Code == codeReused && !slices.ContainsFunc(attempts, other) {
 			found = append(found, Violation{Rule: ReusedByAnother, Detail: "all attempts ask for the same"})
 		}
-		holder := func(b Attempt) bool { return b.mayHold(a) }
+		holder := func(b Attempt) bool { return b.mayHold(a.Start, a.End) }
 		if a.inProgress() && !slices.ContainsFunc(attempts, holder) {
 			found = append(found, Violation{Rule: ProgressOfAnother, Detail: fmt.Sprintf("nothing runs between %s and %s",
 				rounded(a.Start), rounded(a.End))})
