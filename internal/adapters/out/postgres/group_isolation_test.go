@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"example.com/orders/internal/adapters/out/postgres/admission"
 	pgrecords "example.com/orders/internal/adapters/out/postgres/records"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
@@ -17,6 +20,13 @@ import (
 
 // hold locks rows in a transaction that stays open until release is called.
 func (d *database) hold(t *testing.T, query string) (release func()) {
+	t.Helper()
+	_, release = d.holder(t, query)
+	return release
+}
+
+// holder is hold with the transaction.
+func (d *database) holder(t *testing.T, query string) (holder pgx.Tx, release func()) {
 	t.Helper()
 	holder, err := d.plain.Begin(t.Context())
 	if err != nil {
@@ -27,7 +37,7 @@ func (d *database) hold(t *testing.T, query string) (release func()) {
 	if _, err := holder.Exec(t.Context(), query); err != nil {
 		t.Fatal(err)
 	}
-	return release
+	return holder, release
 }
 
 // A command that waits for a row that another transaction holds does so alone. The others
@@ -63,8 +73,9 @@ func TestGroup_HeldRowDelaysWhoWantsIt(t *testing.T) {
 }
 
 // A command whose group failed has lost its key. A duplicate in another replica may try the
-// key in that moment. The command waits for it and goes on, instead of taking the duplicate
-// for the first request: each would answer that the other one is in progress.
+// key in that moment, and wait for the same row until its lane gives up. The command waits
+// longer and goes on, instead of taking the duplicate for the first request: each would
+// answer that the other one is in progress.
 func TestGroup_CommandThatWaitsAloneGetsItsKeyBack(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
@@ -76,9 +87,14 @@ func TestGroup_CommandThatWaitsAloneGetsItsKeyBack(t *testing.T) {
 	members := g.begin(t, credit("bob", "1.00"), anns)
 	d.await(t, advisoryLocks+"l.granted", 2) // the group has its keys
 	// The duplicate gets the key when the group has given it up.
-	duplicateGone := d.hold(t, fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", pgrecords.LockID(anns.claim.ID)))
+	duplicate, duplicateGone := d.holder(t, fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", pgrecords.LockID(anns.claim.ID)))
 
 	d.await(t, advisoryLocks+"NOT l.granted", 1) // ann's command waits for its key
+	_, err := duplicate.Exec(t.Context(), fmt.Sprintf("SET LOCAL lock_timeout = '%s'; SELECT FROM balance WHERE customer_id = 'ann' FOR UPDATE",
+		admission.MaxLockTimeout))
+	if err == nil {
+		t.Error("the duplicate got ann's balance, which is held")
+	}
 	duplicateGone()
 	giveUp()
 

@@ -52,10 +52,10 @@ func (h *HeldRows) Empty() bool {
 	return len(h.waiters) == 0
 }
 
+// minLockTimeout and MaxLockTimeout limit row waits in lanes.
 const (
-	// minLockTimeout and maxLockTimeout limit row waits in lanes.
 	minLockTimeout = 50 * time.Millisecond
-	maxLockTimeout = time.Second
+	MaxLockTimeout = time.Second
 )
 
 // RecordPace adds the duration of a transaction in a lane to the average. A concurrent
@@ -72,5 +72,5 @@ func (p *Places) lockTimeout() time.Duration {
 	if !p.Held.Empty() {
 		return minLockTimeout
 	}
-	return min(max(8*time.Duration(p.pace.Load()), minLockTimeout), maxLockTimeout)
+	return min(max(8*time.Duration(p.pace.Load()), minLockTimeout), MaxLockTimeout)
 }

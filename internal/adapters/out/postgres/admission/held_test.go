@@ -54,14 +54,14 @@ func TestLockTimeout_FollowsThePaceUnlessARowIsHeld(t *testing.T) {
 		t.Errorf("the lock timeout is %s, want eight times the pace", got)
 	}
 	p.RecordPace(time.Hour)
-	p.expectLockTimeout(t, maxLockTimeout)
+	p.expectLockTimeout(t, MaxLockTimeout)
 	rows := []string{"balance/ann"}
 
 	p.Held.Add(rows)
 
 	p.expectLockTimeout(t, minLockTimeout)
 	p.Held.Remove(rows)
-	p.expectLockTimeout(t, maxLockTimeout)
+	p.expectLockTimeout(t, MaxLockTimeout)
 }
 
 // A wait for a place says nothing about how long transactions take.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	"example.com/orders/internal/adapters/out/postgres/admission"
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/kit/guard"
@@ -89,12 +90,16 @@ func FindStored(ctx context.Context, db *pgtx.DB, ids []guard.ID) (Stored, error
 	return s, nil
 }
 
-// Await makes the transaction wait up to a second for a key's lock. A rolled back
+// awaitKey is how long a command waits to get its key back: longer than a duplicate in
+// a lane waits for the same row.
+const awaitKey = 2 * admission.MaxLockTimeout
+
+// Await makes the transaction wait up to awaitKey for a key's lock. A rolled back
 // command lost its key. Without the wait, it and a duplicate trying the key could each
 // take the other for the first request.
 func Await(ctx context.Context, t *pgtx.Tx, id guard.ID) error {
 	return errors.Join(
-		t.Queue("set local lock_timeout = '1s'", nil),
+		t.Queue("set local lock_timeout = '"+awaitKey.String()+"'", nil),
 		t.Writes().AwaitKey(ctx, LockID(id)),
 		t.Queue("set local lock_timeout to default", nil)) // until the first load sets it
 }
