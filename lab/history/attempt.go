@@ -53,9 +53,23 @@ func (a Attempt) inProgress() bool {
 	return a.Code == codeInProgress || a.Operation == Lookup && a.Record != nil && a.Record.State == "in_progress"
 }
 
-// mayHold reports whether the attempt may have held the key between from and to.
-func (a Attempt) mayHold(from, to time.Duration) bool {
-	return a.command() && a.Code != codeInProgress && a.Start <= to && (a.unknown() || a.End >= from)
+// mayRunBeside reports whether the attempt may have run while the other one did.
+func (a Attempt) mayRunBeside(other Attempt) bool {
+	return a.Start <= other.End && (a.unknown() || a.End >= other.Start)
+}
+
+// besideAny reports whether one of the others may have run while the attempt did.
+func (a Attempt) besideAny(others []Attempt) bool {
+	return slices.ContainsFunc(others, func(b Attempt) bool { return b.mayRunBeside(a) })
+}
+
+// awaitsKey is how long a command that has lost its key waits to get it back. Then it is
+// refused, because a second attempt is running.
+const awaitsKey = 2 * time.Second
+
+// mayHaveLostKey reports whether the attempt may have held the key although it was refused.
+func (a Attempt) mayHaveLostKey() bool {
+	return a.command() && a.inProgress() && a.End-a.Start >= awaitsKey
 }
 
 // storable reports whether the guard stores a response with this status.

@@ -50,18 +50,36 @@ func checkAnswers(attempts []Attempt) []Violation {
 // checkOthers checks the answers that a different attempt has to explain.
 func checkOthers(attempts []Attempt) []Violation {
 	var found []Violation
+	holders := holdersOf(attempts)
 	for _, a := range attempts {
 		other := func(b Attempt) bool { return b.command() && b.Request != a.Request && b.Start <= a.End }
 		if a.Code == codeReused && !slices.ContainsFunc(attempts, other) {
 			found = append(found, Violation{Rule: ReusedByAnother, Detail: "all attempts ask for the same"})
 		}
-		holder := func(b Attempt) bool { return b.mayHold(a.Start, a.End) }
-		if a.inProgress() && !slices.ContainsFunc(attempts, holder) {
+		if a.inProgress() && !a.besideAny(holders) {
 			found = append(found, Violation{Rule: ProgressOfAnother, Detail: fmt.Sprintf("nothing runs between %s and %s",
 				rounded(a.Start), rounded(a.End))})
 		}
 	}
 	return found
+}
+
+// holdersOf returns the attempts that may have held the key. Among them are attempts that
+// lost it to another one, which in turn was refused or not: the last one was not.
+func holdersOf(attempts []Attempt) []Attempt {
+	holders := filter(attempts, func(a Attempt) bool { return a.command() && !a.inProgress() })
+	losers := filter(attempts, Attempt.mayHaveLostKey)
+	for known := -1; known < len(holders); {
+		known = len(holders)
+		losers = slices.DeleteFunc(losers, func(a Attempt) bool {
+			lost := a.besideAny(holders)
+			if lost {
+				holders = append(holders, a)
+			}
+			return lost
+		})
+	}
+	return holders
 }
 
 // checkRecord checks that the second line of defence answers no attempt that ended

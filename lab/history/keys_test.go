@@ -23,6 +23,7 @@ func TestCheck_AcceptsGoodKeys(t *testing.T) {
 		"another body at the same time":        {created(0, 40), keyReused(5, 50)},
 		"in progress":                          {created(0, 50), inProgress(10, 20), reused(60, 70)},
 		"in progress after an unknown outcome": {unknown(0, 10), inProgress(30, 40), reused(60, 70)},
+		"in progress with a key lost twice":    {inProgress(0, 2500), inProgress(10, 600), inProgress(2400, 4500), created(4000, 5000)},
 		"look-ups":                             {lookup(0, 5, ""), created(10, 50), lookup(12, 20, "in_progress"), lookup(60, 70, "completed")},
 		"a look-up of an unknown outcome":      {unknown(0, 10), lookup(20, 30, "completed"), reused(40, 50)},
 		"problems before it ran":               {problem(0, 5, 429, "rate_limited"), problem(6, 9, 404, "not_found"), created(10, 20)},
@@ -95,6 +96,19 @@ func TestCheck_ReportsBadKeys(t *testing.T) {
 			wantRules(t, history.Check(c.history, history.Options{}), c.want)
 		})
 	}
+}
+
+// An attempt that held the key and lost it to another one explains short attempts. It needs
+// that other one itself.
+func TestCheck_AKeyIsLostToSomebody(t *testing.T) {
+	t.Parallel()
+	lost := attempts{inProgress(0, 2500), inProgress(100, 600), inProgress(200, 3000)}
+	each := []history.Rule{history.ProgressOfAnother, history.ProgressOfAnother, history.ProgressOfAnother}
+	wantRules(t, history.Check(append(lost, created(3001, 3010)), history.Options{}), each...)
+	wantRules(t, history.Check(append(lost, created(2999, 3010)), history.Options{}))
+
+	tooShort := attempts{inProgress(0, 1999), inProgress(100, 600), created(1000, 3000)}
+	wantRules(t, history.Check(tooShort, history.Options{}), history.ProgressOfAnother)
 }
 
 func TestCheck_KeysHaveOneOwner(t *testing.T) {
