@@ -27,11 +27,11 @@ func TestWebhooks_SendWhatAFailoverKeeps(t *testing.T) {
 	servers.StopStandby()
 	lost := s.CreditCall(t, e2e.Alice, "5.00")
 	reply := sendInBackground(t, s, lost)
-	s.Exec(t, "SELECT pg_terminate_backend($1)", servers.AwaitCommit(t))
-	e2e.Receive(t, reply, "the credit is answered")
 	e2e.Eventually(t, "the primary has an event that the standby does not have", func() bool {
+		s.Exec(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") // jobs wait as well
 		return s.Count(t, "SELECT count(*) FROM outbox") == 2
 	})
+	e2e.Receive(t, reply, "the credit is answered")
 	servers.Promote(t)
 	s.Connect(t)
 	if n := s.Count(t, "SELECT count(*) FROM outbox"); n != 1 {
