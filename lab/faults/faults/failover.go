@@ -100,22 +100,20 @@ func stopStandby(t testing.TB, l *clients.Load, _ *rand.Rand) {
 	l.Servers.StopStandby()
 	l.Counters.Add("standbys stopped", 1)
 	l.Servers.AwaitCommit(t)
-	l.Counters.UntilMore(t, world.UnknownOutcomes, 1, func() {
-		for _, r := range l.Replicas {
-			wantRead(t, l, r, world.ReadsAlone)
-		}
-	})
+	l.Counters.UntilMore(t, world.UnknownOutcomes, 1, func() { wantReads(t, l, world.ReadsAlone) })
 	l.Servers.StartStandby(t)
 }
 
-// wantRead reads the seller's newest orders, and counts that.
-func wantRead(t testing.TB, l *clients.Load, r *world.Replica, counter string) {
+// wantReads reads the seller's newest orders from each replica, and counts that.
+func wantReads(t testing.TB, l *clients.Load, counter string) {
 	t.Helper()
-	service := e2e.Service{Env: l.Env, URL: r.URL, Client: &http.Client{Timeout: 5 * time.Second}}
-	if got := service.Send(t, e2e.Get(l.SellerToken(t), "/orders?limit=100")); got.Status != http.StatusOK {
-		t.Errorf("%s: %s", counter, got.Verdict())
+	for _, r := range l.Replicas {
+		service := e2e.Service{Env: l.Env, URL: r.URL, Client: &http.Client{Timeout: 5 * time.Second}}
+		if got := service.Send(t, e2e.Get(l.SellerToken(t), "/orders?limit=100")); got.Status != http.StatusOK {
+			t.Errorf("%s: %s", counter, got.Verdict())
+		}
+		l.Counters.Add(counter, 1)
 	}
-	l.Counters.Add(counter, 1)
 }
 
 // promoteStandbyThatWasGone stops the standby until commands have timed out, and
@@ -132,11 +130,7 @@ func promoteStandbyThatWasGone(t testing.TB, l *clients.Load, _ *rand.Rand) {
 		c := l.NewProbe()
 		orders.Go(func() { c.Finish(c.CreateOrder()) })
 	}
-	read := func() {
-		for _, r := range l.Replicas {
-			wantRead(t, l, r, world.ReadsAlone)
-		}
-	}
+	read := func() { wantReads(t, l, world.ReadsAlone) }
 	l.Counters.UntilMore(t, world.UnknownOutcomes, 1, read)
 	l.Counters.UntilMore(t, "attempts", 2*clients.Most, read) // new data becomes visible now
 	var shown []string
