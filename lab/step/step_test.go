@@ -1,6 +1,8 @@
 package step
 
 import (
+	"context"
+	"encoding/binary"
 	"flag"
 	"fmt"
 	"iter"
@@ -28,7 +30,7 @@ func TestMain(m *testing.M) {
 var (
 	seeds     = flag.Int("seeds", 50, "number of runs")
 	first     = flag.Uint64("seed", 1, "seed of the first run")
-	every     = flag.Uint64("every", 1, "distance between seeds")
+	dealt     = flag.Bool("dealt", false, "read the seeds from standard input")
 	processes = flag.Int("processes", 1, "number of processes, each with a cluster, that share the seeds")
 )
 
@@ -40,31 +42,37 @@ func TestRuns_BreakNoRule(t *testing.T) {
 		return
 	}
 	w := newWorld(t)
-	began, steps := time.Now(), 0
+	began, runs, steps := time.Now(), 0, 0
 	for seed := range seedsOf() {
 		p, r := w.run(t, seed)
+		runs++
 		steps += len(r.taken)
 		if len(r.found) > 0 {
 			short := r
 			if !testing.Short() {
 				short = w.shrink(t, p, r)
 			}
-			t.Fatalf("seed %d, the run %d, breaks a rule; `make -C lab step SEED=%d` repeats it:\n%s\n%s\n%s", seed, (seed-*first) / *every + 1, seed,
+			t.Fatalf("seed %d, the run %d, breaks a rule; `make -C lab step SEED=%d` repeats it:\n%s\n%s\n%s", seed, runs, seed,
 				strings.Join(short.found, "\n"), short.trace(), short.diagram())
 		}
 		if *seeds == 1 {
 			fmt.Print(r.trace())
 		}
 	}
-	t.Logf("%d runs, %d pairs and triples, %d steps, groups by size %v, %.1f runs a second", *seeds, len(w.met), steps, w.groups,
-		float64(*seeds)/time.Since(began).Seconds())
+	t.Logf("%d runs, %d pairs and triples, %d steps, groups by size %v, %.1f runs a second", runs, len(w.met), steps, w.groups,
+		float64(runs)/time.Since(began).Seconds())
 }
 
 // seedsOf returns the seeds of this process.
 func seedsOf() iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
+		if *dealt {
+			for seed := uint64(0); binary.Read(os.Stdin, binary.NativeEndian, &seed) == nil && yield(seed); {
+			}
+			return
+		}
 		for i := range uint64(*seeds) {
-			if !yield(*first + i**every) {
+			if !yield(*first + i) {
 				return
 			}
 		}
@@ -73,7 +81,8 @@ func seedsOf() iter.Seq[uint64] {
 
 // runProcesses deals the seeds out to processes, because one has one processor, and would
 // see the transactions of another one on its server. A process and its server take turns, so
-// they share a processor: to wake one that sleeps takes as long as a statement. The first
+// they share a processor: to wake one that sleeps takes as long as a statement. Each process
+// takes its next seed from one pipe, because processors are not equally fast. The first
 // process that fails ends the others.
 func runProcesses(t *testing.T) {
 	t.Helper()
@@ -81,17 +90,29 @@ func runProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	met, began := map[string]bool{}, time.Now()
-	for seed := range seedsOf() {
-		p, _ := newPlan(seed)
-		met[p.meeting] = true
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer reader.Close() //nolint:errcheck // nothing is written to it
+	met, began := map[string]bool{}, time.Now()
 	group, ctx := errgroup.WithContext(t.Context())
+	context.AfterFunc(ctx, func() { _ = writer.Close() })
+	group.Go(func() error {
+		for seed := range seedsOf() {
+			p, _ := newPlan(seed)
+			met[p.meeting] = true
+			if err := binary.Write(writer, binary.NativeEndian, seed); err != nil {
+				return err
+			}
+		}
+		return writer.Close()
+	})
 	for i := range *processes {
 		group.Go(func() error {
-			process := exec.CommandContext(ctx, "taskset", "-c", fmt.Sprint(i%runtime.NumCPU()), "../../bin/testcluster", program, "-test.v", "-test.run=^TestRuns_BreakNoRule$",
-				fmt.Sprint("-test.short=", testing.Short()), fmt.Sprint("-seed=", *first+uint64(i)**every),
-				fmt.Sprint("-every=", uint64(*processes)**every), fmt.Sprint("-seeds=", (*seeds-i+*processes-1) / *processes))
+			process := exec.CommandContext(ctx, "taskset", "-c", fmt.Sprint(i%runtime.NumCPU()), "../../bin/testcluster", program,
+				"-test.v", "-test.run=^TestRuns_BreakNoRule$", fmt.Sprint("-test.short=", testing.Short()), "-dealt")
+			process.Stdin = reader
 			process.Cancel = func() error { return process.Process.Signal(syscall.SIGTERM) } // it stops its cluster
 			out, err := process.CombinedOutput()
 			if ctx.Err() == nil {
