@@ -3,8 +3,10 @@ package step
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"os/exec"
@@ -43,7 +45,7 @@ func TestRuns_BreakNoRule(t *testing.T) {
 	}
 	w := newWorld(t)
 	began, runs, steps := time.Now(), 0, 0
-	for seed := range seedsOf() {
+	for seed := range seedsOf(t) {
 		p, r := w.run(t, seed)
 		runs++
 		steps += len(r.taken)
@@ -64,12 +66,18 @@ func TestRuns_BreakNoRule(t *testing.T) {
 }
 
 // seedsOf returns the seeds of this process.
-func seedsOf() iter.Seq[uint64] {
+func seedsOf(t *testing.T) iter.Seq[uint64] {
+	t.Helper()
 	return func(yield func(uint64) bool) {
-		if *dealt {
-			for seed := uint64(0); binary.Read(os.Stdin, binary.NativeEndian, &seed) == nil && yield(seed); {
+		for *dealt {
+			var seed uint64
+			err := binary.Read(os.Stdin, binary.NativeEndian, &seed)
+			if err != nil && !errors.Is(err, io.EOF) {
+				t.Fatal(err) // the seeds that are left would be counted, and not run
 			}
-			return
+			if err != nil || !yield(seed) {
+				return
+			}
 		}
 		for i := range uint64(*seeds) {
 			if !yield(*first + i) {
@@ -99,7 +107,7 @@ func runProcesses(t *testing.T) {
 	group, ctx := errgroup.WithContext(t.Context())
 	context.AfterFunc(ctx, func() { _ = writer.Close() })
 	group.Go(func() error {
-		for seed := range seedsOf() {
+		for seed := range seedsOf(t) {
 			p, _ := newPlan(seed)
 			met[p.meeting] = true
 			if err := binary.Write(writer, binary.NativeEndian, seed); err != nil {
