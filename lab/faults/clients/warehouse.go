@@ -72,11 +72,7 @@ func (w *Warehouse) ShortenAckWait(t testing.TB) {
 
 // Restock sends a good message, perhaps twice, or a broken one.
 func (c *Client) Restock() {
-	c.keys++
-	id := fmt.Sprintf("delivery-%d-%d", c.number, c.keys)
-	r := Restocked{OneOf(c.Random, products).SKU, 1 + c.Random.IntN(4)}
-	body := fmt.Sprintf(`{"specversion":"1.0","id":%q,"source":%q,"type":"inventory.restocked","data":{"sku":%q,"quantity":%d}}`,
-		id, WarehouseSource, r.SKU, r.Quantity)
+	id, r, body := c.newDelivery()
 	switch c.Random.IntN(6) {
 	case 0:
 		c.publishBroken(body[:len(body)-2])
@@ -87,10 +83,36 @@ func (c *Client) Restock() {
 		c.Counters.Add("messages sent twice", 1)
 		fallthrough
 	default:
-		c.publish(body)
-		c.Counters.Add("messages", 1)
-		c.Memory.Warehouse.note(id, r)
+		c.announce(id, r, body)
 	}
+}
+
+// RestockForGood sends a good message and waits until the broker will not deliver it again:
+// the service acknowledges it after the commit.
+func (c *Client) RestockForGood(t testing.TB) {
+	t.Helper()
+	sent := c.announce(c.newDelivery())
+	e2e.Eventually(t, "a message is acknowledged", func() bool {
+		consumer := c.Memory.Warehouse.Consumer(t)
+		return consumer != nil && consumer.AckFloor.Stream >= sent
+	})
+}
+
+// newDelivery returns a delivery with its message.
+func (c *Client) newDelivery() (id string, r Restocked, body string) {
+	c.keys++
+	id = fmt.Sprintf("delivery-%d-%d", c.number, c.keys)
+	r = Restocked{OneOf(c.Random, products).SKU, 1 + c.Random.IntN(4)}
+	return id, r, fmt.Sprintf(`{"specversion":"1.0","id":%q,"source":%q,"type":"inventory.restocked","data":{"sku":%q,"quantity":%d}}`,
+		id, WarehouseSource, r.SKU, r.Quantity)
+}
+
+// announce sends a good message and returns its number in the stream.
+func (c *Client) announce(id string, r Restocked, body string) (sent uint64) {
+	sent = c.publish(body)
+	c.Counters.Add("messages", 1)
+	c.Memory.Warehouse.note(id, r)
+	return sent
 }
 
 func (w *Warehouse) note(id string, r Restocked) {
@@ -116,14 +138,15 @@ func (w *Warehouse) IsBroken(body string) bool {
 	return w.Broken[body]
 }
 
-// publish sends a message until the broker acknowledges it. So it may arrive more than
-// once.
-func (c *Client) publish(body string) {
+// publish sends a message until the broker acknowledges it, so it may arrive more than
+// once. It returns the number in the stream.
+func (c *Client) publish(body string) (sent uint64) {
 	for deadline := time.Now().Add(e2e.Patience); time.Now().Before(deadline); {
-		if _, err := c.Memory.Warehouse.js.Publish(c.T.Context(), events.Subject, []byte(body)); err == nil {
-			return
+		if ack, err := c.Memory.Warehouse.js.Publish(c.T.Context(), events.Subject, []byte(body)); err == nil {
+			return ack.Sequence
 		}
 		c.wait()
 	}
 	c.T.Errorf("the broker does not take a message in time: %s", body)
+	return 0
 }
