@@ -87,9 +87,9 @@ func (c *Client) Restock() {
 	}
 }
 
-// RestockForGood sends a good message and waits until the broker will not deliver it again:
-// the service acknowledges it after the commit.
-func (c *Client) RestockForGood(t testing.TB) {
+// RestockUntilAcknowledged sends a good message and waits until the service has committed
+// and acknowledged it: before, the broker may deliver it again.
+func (c *Client) RestockUntilAcknowledged(t testing.TB) {
 	t.Helper()
 	sent := c.announce(c.newDelivery())
 	e2e.Eventually(t, "a message is acknowledged", func() bool {

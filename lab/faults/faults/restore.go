@@ -65,5 +65,5 @@ func awaitLosses(t testing.TB, l *clients.Load, c *clients.Client) {
 		return l.Count(t, `SELECT count(*) FROM payment p, outbox e WHERE p.id = $1 AND p.status = 'captured'
 			AND e.aggregate = 'order/' || p.order_id AND e.published_at IS NOT NULL`, p.ID) > 0
 	})
-	c.RestockForGood(t)
+	c.RestockUntilAcknowledged(t)
 }

@@ -39,7 +39,7 @@ func TestTokens_BadOnesAreRefused(t *testing.T) {
 	for kind, tokens := range badTokens {
 		for name, token := range tokens(t, good, signers) {
 			t.Run(kind+": "+name, func(t *testing.T) {
-				// It is remembered until a token names an unknown key, and must not help the others.
+				// The good token is remembered until one names an unknown key. It must not help the bad one.
 				s.MustSend(t, balanceCall(good.token(t)))
 				if detail := checkUnauthenticated(t, s, balanceCall(token)); detail == withoutToken && token != "" {
 					t.Error("the token counts as missing")
