@@ -101,10 +101,7 @@ func TestUp_CanBeKilledAtEachStep(t *testing.T) {
 			for step := int64(1); ; step++ {
 				url := pgtest.New(t)
 				files, version := withNext(t, up)
-				p, err := pgproxy.Start(url)
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := pgproxy.Start(t, url)
 				var answers atomic.Int64
 				p.SetHook(func(m pgproxy.Message) pgproxy.Verdict {
 					if m.Kind == "ReadyForQuery" && answers.Add(1) >= step {
@@ -113,9 +110,6 @@ func TestUp_CanBeKilledAtEachStep(t *testing.T) {
 					return pgproxy.Forward
 				})
 				killed := migrations.UpFrom(t.Context(), files, p.URL())
-				if err := p.Close(); err != nil {
-					t.Error(err)
-				}
 				if err := migrations.UpFrom(t.Context(), files, url); err != nil {
 					t.Errorf("after answer %d: %v", step, err)
 				}

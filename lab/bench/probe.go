@@ -22,10 +22,7 @@ type probe struct {
 
 // probeAll probes the commands, with a proxy that counts the round trips.
 func (b *bench) probeAll(t *target, commands []command) map[string]probe {
-	proxy, err := roundtrips.Start(t.ServiceURL(b.t))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	proxy := roundtrips.Start(b.t, t.ServiceURL(b.t))
 	b.serve(t, proxy.URL(), 1)
 	found := map[string]probe{}
 	for _, c := range commands {
@@ -34,9 +31,6 @@ func (b *bench) probeAll(t *target, commands []command) map[string]probe {
 		found[c.name] = p
 	}
 	t.service.stop()
-	if err := proxy.Close(); err != nil {
-		b.t.Fatal(err)
-	}
 	return found
 }
 

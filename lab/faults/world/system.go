@@ -142,29 +142,13 @@ func (s *System) databaseOf(t testing.TB, needs Needs, replica int) string {
 	t.Helper()
 	database := s.ServiceURL(t)
 	if needs.Link {
-		s.Links[replica] = startLink(t, database)
+		s.Links[replica] = pgproxy.Start(t, database)
 		database = s.Links[replica].URL()
 	}
 	if needs.Connections > 0 {
 		database = e2e.WithParameter(t, database, "pool_max_conns", strconv.Itoa(needs.Connections))
 	}
 	return database
-}
-
-// startLink starts a proxy to PostgreSQL that runs until the test ends.
-func startLink(t testing.TB, databaseURL string) *pgproxy.Proxy {
-	t.Helper()
-	link, err := pgproxy.Start(databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		link.SetHook(nil)
-		if err := link.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return link
 }
 
 // Logs returns the output from all service processes.

@@ -108,15 +108,7 @@ type proxy struct{ *pgproxy.Proxy }
 // through starts a proxy and returns the URL of the database behind it.
 func (d *database) through(t *testing.T) (proxy, string) {
 	t.Helper()
-	p, err := pgproxy.Start(d.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	p := pgproxy.Start(t, d.url)
 	return proxy{p}, p.URL()
 }
 

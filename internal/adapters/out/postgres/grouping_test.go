@@ -354,15 +354,7 @@ func TestGroup_HasTheRoundTripsOfOneCommand(t *testing.T) {
 // connections.
 func (d *database) counting(t *testing.T) (*roundtrips.Proxy, string) {
 	t.Helper()
-	proxy, err := roundtrips.Start(d.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := proxy.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	proxy := roundtrips.Start(t, d.url)
 	return proxy, proxy.URL() + "&pool_max_conns=1"
 }
 

@@ -261,15 +261,7 @@ const (
 // one connection, so that a statement that was prepared stays prepared.
 func startCounted(t testing.TB, env *e2e.Env) (*e2e.Service, *roundtrips.Proxy) {
 	t.Helper()
-	proxy, err := roundtrips.Start(env.ServiceURL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := proxy.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	proxy := roundtrips.Start(t, env.ServiceURL(t))
 	url := e2e.WithParameter(t, proxy.URL(), "pool_max_conns", "1")
 	return env.StartReplica(t, "ORDERS_DATABASE_URL="+url), proxy
 }

@@ -44,7 +44,7 @@ func TestConfirmPayment_KilledAfterEachStep(t *testing.T) {
 	survivor := e2e.StartShop(t, e2e.Stock{"tea": len(stepsOfACardPayment)}, cards...)
 	for _, step := range stepsOfACardPayment {
 		t.Run(step.name, func(t *testing.T) {
-			link := startProxy(t, survivor.ServiceURL(t))
+			link := pgproxy.Start(t, survivor.ServiceURL(t))
 			p := survivor.StartProcess(t, e2e.BuildOrders(t), append(cards, "ORDERS_DATABASE_URL="+link.URL())...)
 			order := survivor.MustCreateOrder(t, e2e.Alice, "tea", 1)
 			confirm := survivor.CardCall(t, order.ID, "pm_card_visa").WithKey(survivor.NewKey())
@@ -72,21 +72,6 @@ func TestConfirmPayment_KilledAfterEachStep(t *testing.T) {
 		})
 	}
 	wantEachOrderChargedOnce(t, survivor, provider)
-}
-
-// startProxy starts a proxy in front of a database until the test ends.
-func startProxy(t *testing.T, databaseURL string) *pgproxy.Proxy {
-	t.Helper()
-	link, err := pgproxy.Start(databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := link.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return link
 }
 
 // killInsteadOf kills the process, and drops the message that lost recognises on the

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -14,6 +13,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -55,21 +55,20 @@ type Proxy struct {
 	refuse  bool
 }
 
-// errURL has no details: they may contain the password.
-var errURL = errors.New("the database URL cannot be read")
-
 // Start starts a proxy on loopback for the server of databaseURL, the first one if it
-// names several.
-func Start(databaseURL string) (*Proxy, error) {
+// names several. At the end of the test, when hooks must not block any more, it ends all
+// connections.
+func Start(t testing.TB, databaseURL string) *Proxy {
+	t.Helper()
 	cfg, cfgErr := pgx.ParseConfig(databaseURL)
 	u, err := url.Parse(databaseURL)
 	if cfgErr != nil || err != nil {
-		return nil, errURL
+		t.Fatal("the database URL cannot be read") // the details may contain the password
 	}
 	p := &Proxy{open: map[*link]bool{}}
 	p.network, p.address = pgconn.NetworkAddress(cfg.Host, cfg.Port)
 	if p.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil { //nolint:noctx // Listen does not wait
-		return nil, fmt.Errorf("start the proxy: %w", err)
+		t.Fatal(err)
 	}
 	query := u.Query()
 	query.Del("host")
@@ -78,14 +77,19 @@ func Start(databaseURL string) (*Proxy, error) {
 	u.Host, u.RawQuery = p.listener.Addr().String(), query.Encode()
 	p.url = u.String()
 	p.work.Go(p.accept)
-	return p, nil
+	t.Cleanup(func() {
+		if err := p.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
 }
 
 // URL returns the database URL through the proxy.
 func (p *Proxy) URL() string { return p.url }
 
-// Close ends all connections. Hooks must not block any more.
-func (p *Proxy) Close() error {
+func (p *Proxy) close() error {
+	p.SetHook(nil)
 	err := p.listener.Close()
 	links := p.links()
 	p.mu.Lock()

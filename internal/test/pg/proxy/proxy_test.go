@@ -22,15 +22,7 @@ type fixture struct {
 func newFixture(t *testing.T) fixture {
 	t.Helper()
 	databaseURL := pgtest.New(t)
-	proxy, err := pgproxy.Start(databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := proxy.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	proxy := pgproxy.Start(t, databaseURL)
 	f := fixture{proxy, connect(t, proxy.URL()), connect(t, databaseURL)}
 	if _, err := f.direct.Exec(t.Context(), "create table effect (n int)"); err != nil {
 		t.Fatal(err)

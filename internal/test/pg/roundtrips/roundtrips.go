@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 
 	pgproxy "example.com/orders/internal/test/pg/proxy"
 )
@@ -36,15 +37,12 @@ type barrier struct {
 	released chan struct{}
 }
 
-// Start starts a proxy on loopback for the server in databaseURL.
-func Start(databaseURL string) (*Proxy, error) {
-	forward, err := pgproxy.Start(databaseURL)
-	if err != nil {
-		return nil, err
-	}
-	p := &Proxy{Proxy: forward, sending: map[int]Trip{}}
+// Start starts a proxy until the test ends; see [pgproxy.Start].
+func Start(t testing.TB, databaseURL string) *Proxy {
+	t.Helper()
+	p := &Proxy{Proxy: pgproxy.Start(t, databaseURL), sending: map[int]Trip{}}
 	p.SetHook(p.pass)
-	return p, nil
+	return p
 }
 
 // Take returns the round trips since the last Take.
