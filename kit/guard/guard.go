@@ -23,8 +23,8 @@ import (
 
 // Errors from [Guard.Do] in addition to those from the command and the store.
 var (
-	// ErrInProgress: the first request with this key is still running, in this process
-	// or elsewhere. The same request with the same key can be sent again later.
+	// ErrInProgress: a request with this key is still running, in this process or
+	// elsewhere. The same request with the same key can be sent again later.
 	ErrInProgress = errors.New("a request with this idempotency key is in progress")
 	// ErrKeyReused: the key belongs to a different request. The stored response stays
 	// hidden.

@@ -4,12 +4,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"example.com/orders/internal/test/e2e"
 	"example.com/orders/internal/test/e2e/routes"
+	pgproxy "example.com/orders/internal/test/pg/proxy"
 )
 
 // Sixty equal requests at the same moment in two processes. All of them have arrived
@@ -78,6 +80,41 @@ func TestGuard_DuplicatesWaitWithoutConnection(t *testing.T) {
 	}
 	row.Release()
 	wantOneRun(t, c, append(waiting.await(t), first.await(t)...))
+}
+
+// A replica asks the database about a key for one request at a time. While a retry waits for
+// the answer, the next one is in progress behind it, although the first request has ended.
+func TestGuard_DuplicateOfADuplicateIsInProgress(t *testing.T) {
+	t.Parallel()
+	s := e2e.Start(t)
+	link := pgproxy.Start(t, s.ServiceURL(t))
+	stalled := s.StartReplica(t, "ORDERS_DATABASE_URL="+link.URL(), "ORDERS_IDEMPOTENCY_WAIT=0s")
+	credit := s.CreditCall(t, e2e.Alice, "1.00")
+	first := s.MustSend(t, credit)
+	asks, isAsking := e2e.NewSignal()
+	resumed, resume := e2e.NewSignal()
+	t.Cleanup(resume)
+	link.SetHook(func(m pgproxy.Message) pgproxy.Verdict {
+		if strings.HasPrefix(m.Statement, "-- name: ClaimKeys") {
+			isAsking()
+			<-resumed
+		}
+		return pgproxy.Forward
+	})
+	retry := sendAll(t, []e2e.Call{credit}, stalled)
+	e2e.Receive(t, asks, "the retry asks the database")
+
+	next := stalled.WantProblem(t, http.StatusConflict, "idempotency_in_progress", credit)
+
+	if next.NextKey() != "same" {
+		t.Errorf("next_key is %q, want same", next.NextKey())
+	}
+	resume()
+	for _, r := range append(retry.await(t), stalled.MustSend(t, credit)) {
+		if !r.Replayed() || !r.SameAs(first) {
+			t.Errorf("a retry got %d %s, want the first response %s", r.Status, r.Body, first.Body)
+		}
+	}
 }
 
 // patientDuplicates makes duplicates wait as long as it takes: how a race ends must not

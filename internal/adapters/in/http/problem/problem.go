@@ -187,7 +187,7 @@ var errorProblems = []struct {
 	{guard.ErrKeySpent, wire.ProblemCodeIdempotencyKeySpent,
 		"this request was refused earlier and its response has expired; send a new attempt with a new key"},
 	{guard.ErrInProgress, wire.ProblemCodeIdempotencyInProgress,
-		"the first request with this Idempotency-Key is still running; retry with the same key"},
+		"a request with this Idempotency-Key is still running; retry with the same key"},
 	{core.ErrOutcomeUnknown, wire.ProblemCodeOutcomeUnknown,
 		"the outcome of the request is unknown; send the same request with the same key to learn it"},
 	{core.ErrUnavailable, wire.ProblemCodeUnavailable,

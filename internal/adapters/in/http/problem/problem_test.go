@@ -74,7 +74,7 @@ func TestProblemOf_TranslatesEveryError(t *testing.T) {
 		"two keys":        {twoKeys, "idempotency_key_invalid", "the idempotency key is invalid: multiple Idempotency-Key headers"},
 		"key reused":      {guard.ErrKeyReused, "idempotency_key_reused", core.KeyReused().Detail},
 		"key spent":       {guard.ErrKeySpent, "idempotency_key_spent", "this request was refused earlier and its response has expired; send a new attempt with a new key"},
-		"key in progress": {guard.ErrInProgress, "idempotency_in_progress", "the first request with this Idempotency-Key is still running; retry with the same key"},
+		"key in progress": {guard.ErrInProgress, "idempotency_in_progress", "a request with this Idempotency-Key is still running; retry with the same key"},
 		"no database":     {fmt.Errorf("%w: %s", core.ErrUnavailable, secret), "unavailable", "the service is temporarily unavailable; the request had no effect"},
 		"lost commit":     {fmt.Errorf("%w: %w", core.ErrOutcomeUnknown, core.ErrUnavailable), "outcome_unknown", "the outcome of the request is unknown; send the same request with the same key to learn it"},
 		"deadline":        {context.DeadlineExceeded, "internal", "an unexpected error occurred"},
