@@ -63,6 +63,20 @@ func (a Attempt) besideAny(others []Attempt) bool {
 	return slices.ContainsFunc(others, func(b Attempt) bool { return b.mayRunBeside(a) })
 }
 
+// worksOn is how long a replica works on an attempt at most after its client hung up.
+const worksOn = 10 * time.Second
+
+// mayWaitFor reports whether the attempt may have waited until its replica had asked the
+// database about the other one: a replica asks about a key for one attempt at a time. An
+// attempt that is in progress for this reason says nothing about the record.
+func (a Attempt) mayWaitFor(other Attempt) bool {
+	until := other.End
+	if other.unknown() {
+		until += worksOn
+	}
+	return other.command() && !other.inProgress() && other.Replica == a.Replica && other.Start <= a.End && a.Start <= until
+}
+
 // awaitsKey is how long a command that has lost its key waits to get it back. Then it is
 // refused, because a second attempt is running.
 const awaitsKey = 2 * time.Second

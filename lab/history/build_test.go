@@ -64,6 +64,12 @@ func inProgress(start, end int) history.Attempt {
 	return problem(start, end, 409, "idempotency_in_progress")
 }
 
+// elsewhere is the attempt at another replica.
+func elsewhere(a history.Attempt) history.Attempt {
+	a.Replica++
+	return a
+}
+
 // other is the attempt with another body.
 func other(a history.Attempt) history.Attempt {
 	a.Request = "other"

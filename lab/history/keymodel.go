@@ -3,6 +3,7 @@ package history
 import (
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/anishathalye/porcupine"
@@ -64,12 +65,16 @@ func anys(states []keyState) []any {
 
 // keyOperations returns the attempts with one key for the model. An unknown one never
 // returns: if it never takes effect, it comes last in the order. Among equal ones, it
-// keeps as many as can take effect: one for each time that the key was free.
+// keeps as many as can take effect: one for each time that the key was free. It leaves
+// out attempts that say nothing about the record.
 func keyOperations(attempts []Attempt) []porcupine.Operation {
 	free := 1 + len(filter(attempts, func(a Attempt) bool { return a.Operation == Expiry }))
 	taken := map[string]int{}
 	var operations []porcupine.Operation
 	for _, a := range byStart(attempts) {
+		if a.Code == codeInProgress && slices.ContainsFunc(attempts, a.mayWaitFor) {
+			continue
+		}
 		op := porcupine.Operation{Input: a, Call: int64(a.Start), Return: int64(a.End)}
 		switch {
 		case a.unknown():
