@@ -6,6 +6,8 @@ export interface Shopping {
   url: string;
   /** A token of the bank, which credits the shoppers. */
   bank: string;
+  /** The product that each of them orders. */
+  sku: string;
   shoppers: { customer: string; token: string }[];
 }
 
@@ -28,7 +30,7 @@ const impatient = { attemptTimeout: 250, deadline: 300_000, backoff: { base: 5, 
  * each.
  */
 export async function shop(
-  { url, bank, shoppers }: Shopping,
+  { url, bank, sku, shoppers }: Shopping,
   newClient: NewClient,
 ): Promise<Receipt> {
   const receipt = { operations: 0, replayed: 0 };
@@ -47,7 +49,7 @@ export async function shop(
     });
     note(await teller.creditBalance(`${customer}/credit`, customer, { amount: roubles('250.00') }));
     const order = note(
-      await client.createOrder(`${customer}/order`, { items: [{ sku: 'tea', quantity: 1 }] }),
+      await client.createOrder(`${customer}/order`, { items: [{ sku, quantity: 1 }] }),
     );
     note(await client.confirmPayment(`${customer}/pay`, order.id, { method: 'balance' }));
     note(await client.refundPayment(`${customer}/refund`, order.id, { amount: roubles('4.00') }));
@@ -56,7 +58,7 @@ export async function shop(
 }
 
 /** Does the same as many programs do: whatever fails is sent anew, with a new key. */
-export async function shopNaively({ url, bank, shoppers }: Shopping): Promise<Receipt> {
+export async function shopNaively({ url, bank, sku, shoppers }: Shopping): Promise<Receipt> {
   const receipt = { operations: 0, replayed: 0 };
   const send = async (token: string, path: string, body: object): Promise<{ id: number }> => {
     for (;;) {
@@ -68,7 +70,7 @@ export async function shopNaively({ url, bank, shoppers }: Shopping): Promise<Re
   };
   await inParallel(shoppers, async ({ customer, token }) => {
     await send(bank, `/customers/${customer}/balance/credit`, { amount: roubles('250.00') });
-    const { id } = await send(token, '/orders', { items: [{ sku: 'tea', quantity: 1 }] });
+    const { id } = await send(token, '/orders', { items: [{ sku, quantity: 1 }] });
     await send(token, `/orders/${id}/payment/confirm`, { method: 'balance' });
     await send(token, `/orders/${id}/payment/refund`, { amount: roubles('4.00') });
   });

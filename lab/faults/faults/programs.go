@@ -34,6 +34,7 @@ func shopWithBothClients(t testing.TB, l *clients.Load, random *rand.Rand) {
 	t.Helper()
 	r := l.Draw(random)
 	shopping := tsclient.NewShopping(t, l.ServiceAt(r), lossy.New(t, r.URL, random.Uint64()).URL, 2*shoppers)
+	shopping.SKU = clients.Honey.SKU
 	inGo, inTypeScript := shopping, shopping
 	inGo.Shoppers, inTypeScript.Shoppers = shopping.Shoppers[:shoppers], shopping.Shoppers[shoppers:]
 	ended := make(chan error, 2)
@@ -79,7 +80,7 @@ func shopInGo(t testing.TB, shopping tsclient.Shopping) error {
 		}
 		money := func(amount string) orders.Money { return orders.Money{Amount: amount, Currency: "RUB"} }
 		_, credited := bank.CreditBalance(t.Context(), shopper.Customer+"/credit", shopper.Customer, orders.Credit{Amount: money("250.00")})
-		order, ordered := customer.CreateOrder(t.Context(), "order", orders.NewOrder{Items: []orders.Item{{SKU: "tea", Quantity: 1}}})
+		order, ordered := customer.CreateOrder(t.Context(), "order", orders.NewOrder{Items: []orders.Item{{SKU: shopping.SKU, Quantity: 1}}})
 		_, paid := customer.ConfirmPayment(t.Context(), "pay", order.ID, orders.ByBalance())
 		_, refunded := customer.RefundPayment(t.Context(), "refund", order.ID, orders.RefundOf{Amount: money("4.00")})
 		if err := cmp.Or(credited, ordered, paid, refunded); err != nil {

@@ -25,6 +25,7 @@ const Operations = 4
 type Shopping struct {
 	URL      string    `json:"url"`
 	Bank     string    `json:"bank"`
+	SKU      string    `json:"sku"`
 	Shoppers []Shopper `json:"shoppers"`
 }
 
@@ -40,10 +41,10 @@ type Receipt struct {
 	Replayed   int
 }
 
-// NewShopping returns n shoppers who reach the service at a URL.
+// NewShopping returns n shoppers who reach the service at a URL, and order tea.
 func NewShopping(t testing.TB, s *e2e.Service, url string, n int) Shopping {
 	t.Helper()
-	shopping := Shopping{URL: url, Bank: s.SystemToken(t)}
+	shopping := Shopping{URL: url, Bank: s.SystemToken(t), SKU: "tea"}
 	for i := range n {
 		customer := fmt.Sprintf("shopper-%d", i)
 		shopping.Shoppers = append(shopping.Shoppers, Shopper{customer, s.Token(t, customer, "customer")})
