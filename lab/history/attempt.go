@@ -70,11 +70,8 @@ const worksOn = 10 * time.Second
 // database about the other one: a replica asks about a key for one attempt at a time. An
 // attempt that is in progress for this reason says nothing about the record.
 func (a Attempt) mayWaitFor(other Attempt) bool {
-	until := other.End
-	if other.unknown() {
-		until += worksOn
-	}
-	return other.command() && !other.inProgress() && other.Replica == a.Replica && other.Start <= a.End && a.Start <= until
+	return other.command() && !other.inProgress() && other.Replica == a.Replica &&
+		other.mayRunBeside(a) && a.Start <= other.End+worksOn
 }
 
 // awaitsKey is how long a command that has lost its key waits to get it back. Then it is
