@@ -36,11 +36,8 @@ var products = []Product{
 	{"book", e2e.Rival, "40.00", 200},
 }
 
-// Honey is left to strikes: no client of a run orders or changes it.
-var Honey = Product{"honey", e2e.Shop, "10.00", 100}
-
-// AllProducts returns all products that are there before anything breaks.
-func AllProducts() []Product { return append(slices.Clone(products), Kettle, Honey) }
+// AllProducts returns the products with the one that has a model of its own.
+func AllProducts() []Product { return append(slices.Clone(products), Kettle) }
 
 // Memory is shared knowledge among a run's clients.
 type Memory struct {

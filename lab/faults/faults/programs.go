@@ -34,7 +34,8 @@ func shopWithBothClients(t testing.TB, l *clients.Load, random *rand.Rand) {
 	t.Helper()
 	r := l.Draw(random)
 	shopping := tsclient.NewShopping(t, l.ServiceAt(r), lossy.New(t, r.URL, random.Uint64()).URL, 2*shoppers)
-	shopping.SKU = clients.Honey.SKU
+	shopping.SKU = l.UniqueName("shopped") // the clients of a run may sell theirs out
+	l.ServiceAt(r).PutProduct(t, shopping.SKU, 2*shoppers)
 	inGo, inTypeScript := shopping, shopping
 	inGo.Shoppers, inTypeScript.Shoppers = shopping.Shoppers[:shoppers], shopping.Shoppers[shoppers:]
 	ended := make(chan error, 2)
