@@ -58,9 +58,8 @@ func restoreBackup(t testing.TB, l *clients.Load, random *rand.Rand) {
 // sent a message.
 func awaitLosses(t testing.TB, l *clients.Load, c *clients.Client) {
 	t.Helper()
-	service := l.ServiceOf(l.Replicas[0].Process)
-	o := service.MustCreateOrder(t, e2e.Alice, "book", 1)
-	p := service.MustPayByCard(t, o.ID, "pm_card_visa")
+	o := l.NewOrder(t, l.Replicas[0])
+	p := l.ServiceAt(l.Replicas[0]).MustPayByCard(t, o.ID, "pm_card_visa")
 	e2e.Eventually(t, "the world outside has what will be lost", func() bool {
 		return l.Count(t, `SELECT count(*) FROM payment p, outbox e WHERE p.id = $1 AND p.status = 'captured'
 			AND e.aggregate = 'order/' || p.order_id AND e.published_at IS NOT NULL`, p.ID) > 0
