@@ -112,7 +112,7 @@ var origin = sync.OnceValues(func() (origin struct {
 }, err error) {
 	now := today()
 	origin.store = memory.New(func() time.Time { return now })
-	s := newService(origin.store.Orders(), origin.store.Payments(), origin.store.Webhooks(), origin.store.Keys())
+	s := newService(newProvider(), origin.store.Orders(), origin.store.Payments(), origin.store.Webhooks(), origin.store.Keys())
 	origin.of, err = s.prepare(context.Background(), func(name string) {
 		now = today()
 		if name == "expired" {
@@ -128,7 +128,7 @@ func newReference() (*reference, error) {
 		return nil, err
 	}
 	store := origin.store.Clone(today)
-	s := &reference{service: newService(store.Orders(), store.Payments(), store.Webhooks(), store.Keys()), of: origin.of}
+	s := &reference{service: newService(newProvider(), store.Orders(), store.Payments(), store.Webhooks(), store.Keys()), of: origin.of}
 	for i, name := range orderNames {
 		s.created = append(s.created, createdOrder{fmt.Sprintf("setup-%d", 4+i), s.of[name]})
 	}

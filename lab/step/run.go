@@ -45,6 +45,7 @@ type run struct {
 	attempts  []*attempt
 	replicas  []*postgres.DB
 	services  []*service
+	provider  *provider
 	published []outbox.Event
 	received  []receipt
 	choose    func(enabled []string) string
@@ -66,7 +67,7 @@ type run struct {
 // execute runs the commands in an order that choose decides.
 func (w *world) execute(t *testing.T, p plan, choose func(enabled []string) string) *run {
 	t.Helper()
-	r := &run{w: w, choose: choose, dialed: map[string]int{}, sent: map[guard.ID]int{}, stored: map[guard.ID]bool{}}
+	r := &run{w: w, provider: newProvider(), choose: choose, dialed: map[string]int{}, sent: map[guard.ID]int{}, stored: map[guard.ID]bool{}}
 	for _, asked := range p.requests {
 		r.attempts = append(r.attempts, &attempt{request: asked})
 	}
@@ -93,7 +94,7 @@ func (r *run) start(t *testing.T, name string, lanes int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newService(db.Orders(), db.Payments(), db.Webhooks(), db.Keys())
+	s := newService(r.provider, db.Orders(), db.Payments(), db.Webhooks(), db.Keys())
 	s.late = func(id guard.ID) bool { return r.isStored(id) && !r.hasKilled(name) }
 	s.publish = func(ctx context.Context) error { return r.publish(ctx, db.Outbox()) }
 	s.deliver = r.courier(name, db.Deliveries(), s.webhooks)

@@ -17,6 +17,7 @@ import (
 // service is the use cases behind the guard, on PostgreSQL or in memory.
 type service struct {
 	commands.Service
+	provider *provider
 	guard    guard.Guard
 	keys     guard.LookupStore
 	webhooks *webhook.Service
@@ -27,9 +28,9 @@ type service struct {
 	late    func(id guard.ID) bool
 }
 
-func newService(orders order.Store, payments payment.Store, webhooks webhook.Store, keys guard.LookupStore) *service {
+func newService(at *provider, orders order.Store, payments payment.Store, webhooks webhook.Store, keys guard.LookupStore) *service {
 	return &service{
-		Service: commands.NewService(orders, payments, provider{}),
+		Service: commands.NewService(orders, payments, at), provider: at,
 		// Without Wait, a duplicate learns at once that its key is in progress. Its retry is
 		// a step.
 		guard: guard.Guard{Store: keys, Timeout: 25 * time.Second},

@@ -48,7 +48,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newService(db.Orders(), db.Payments(), db.Webhooks(), db.Keys())
+	s := newService(newProvider(), db.Orders(), db.Payments(), db.Webhooks(), db.Keys())
 	w.of, err = s.prepare(t.Context(), func(string) {})
 	db.Close()
 	if err != nil {
