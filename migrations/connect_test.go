@@ -22,11 +22,19 @@ func TestGrant_InterruptedCommitIsNotCancelled(t *testing.T) {
 	execute(t, url, "DROP OWNED BY orders_service")
 	servers.SetSynchronous(t, true)
 	servers.StopStandby()
+	link := pgproxy.Start(t, url)
+	var left atomic.Bool
+	link.SetHook(func(m pgproxy.Message) pgproxy.Verdict {
+		if m.Kind == "Terminate" {
+			left.Store(true)
+		}
+		return pgproxy.Forward
+	})
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	granted := make(chan error, 1)
 	go func() {
-		_, err := migrations.Grant(ctx, url)
+		_, err := migrations.Grant(ctx, link.URL())
 		granted <- err
 	}()
 	waiting := servers.AwaitCommit(t)
@@ -36,9 +44,10 @@ func TestGrant_InterruptedCommitIsNotCancelled(t *testing.T) {
 	if err := <-granted; !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v, want that it was interrupted", err)
 	}
+	testwait.Until(t, "the driver leaves the connection", left.Load) // it would have cancelled before
 	const privileges = "SELECT count(*) FROM information_schema.role_table_grants WHERE grantee = 'orders_service'"
 	if n := count(t, url, privileges); n != 0 {
-		t.Errorf("%d privileges, which the standby does not have, are visible", n)
+		t.Fatalf("%d privileges, which the standby does not have, are visible", n)
 	}
 	if pid := servers.AwaitCommit(t); pid != waiting {
 		t.Errorf("process %d waits for the standby, want %d", pid, waiting)

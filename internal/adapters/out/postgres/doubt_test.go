@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -117,11 +119,31 @@ func TestCommitInDoubt_IsForgottenWhenThePoolHasLeftItsServer(t *testing.T) {
 	d.expectCount(t, hanging, 1) // it was not cancelled
 }
 
+// twiceClosed is a connection on which a statement may be under way when the service closes it.
+// The driver closes it again when it has cancelled the statement, or given that up.
+type twiceClosed struct {
+	net.Conn
+	closed atomic.Bool
+	again  func()
+}
+
+// Close implements [net.Conn].
+func (c *twiceClosed) Close() error {
+	if c.closed.Swap(true) {
+		c.again()
+	}
+	return c.Conn.Close()
+}
+
 // A service that stops leaves its COMMITs to the server, as one that is killed does.
 func TestClose_NeitherWaitsForCommitsInDoubtNorCancelsThem(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
-	db := open(t, d.url)
+	var left atomic.Bool
+	db := openWith(t, postgres.Config{URL: d.url, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+		return &twiceClosed{Conn: conn, again: func() { left.Store(true) }}, err
+	}}, postgres.Groups{})
 	release := d.hangCommits(t)
 	d.leaveInDoubt(t, db)
 	closed := make(chan struct{})
@@ -133,7 +155,10 @@ func TestClose_NeitherWaitsForCommitsInDoubtNorCancelsThem(t *testing.T) {
 	case <-time.After(testwait.Patience):
 		t.Error("Close waits for a COMMIT in doubt")
 	}
-	d.expectCount(t, hanging, 1)
+	testwait.Until(t, "the driver leaves the connection", left.Load)
+	if n := d.count(t, hanging); n != 1 {
+		t.Fatalf("%d COMMITs hang, want 1", n)
+	}
 	release()
 	d.await(t, products, 1)
 }
