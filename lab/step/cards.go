@@ -31,17 +31,13 @@ func (*provider) AmountRefusal(core.Money) string { return "" }
 
 // Charge implements [cards.Gateway].
 func (at *provider) Charge(_ context.Context, c cards.ChargeRequest) (cards.ChargeResult, error) {
-	return at.charge(c.Terms), nil
-}
-
-func (at *provider) charge(t cards.Terms) cards.ChargeResult {
 	at.mu.Lock()
 	defer at.mu.Unlock()
-	id := "ch_" + t.Payment
+	id := "ch_" + c.Payment
 	if _, made := at.left[id]; !made {
-		at.left[id] = t.Amount
+		at.left[id] = c.Amount
 	}
-	return cards.ChargeResult{Terms: t, Outcome: cards.ChargeSucceeded, Received: t.Amount, ExternalID: id}
+	return cards.ChargeResult{Terms: c.Terms, Outcome: cards.ChargeSucceeded, Received: c.Amount, ExternalID: id}, nil
 }
 
 // Refund implements [cards.Gateway].
@@ -124,7 +120,10 @@ func untilDone(job func() error) (err error) {
 // providerEvent is the provider's event about a charge. A second one has the same id.
 func providerEvent(owner core.Actor, of string) *command {
 	return onCharge("providerEvent", owner, of, func(ctx context.Context, s *service, p *payment.Payment) (string, error) {
-		made := s.provider.charge(cards.Terms{Payment: p.Key(), OrderID: p.OrderID, Amount: p.Amount})
+		made, err := s.provider.Charge(ctx, cards.ChargeRequest{Terms: cards.Terms{Payment: p.Key(), OrderID: p.OrderID, Amount: p.Amount}})
+		if err != nil {
+			return "", err
+		}
 		outcome, mismatch, err := s.Payments.ApplyProviderEvent(ctx, payment.ProviderEvent{
 			Message: core.Message{Source: "provider", ID: "event-of-" + of, SentAt: restockedAt},
 			Report:  cards.Report{Result: made},
