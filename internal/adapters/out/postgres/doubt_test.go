@@ -124,13 +124,13 @@ func TestCommitInDoubt_IsForgottenWhenThePoolHasLeftItsServer(t *testing.T) {
 type twiceClosed struct {
 	net.Conn
 	closed atomic.Bool
-	again  func()
+	again  *atomic.Bool
 }
 
 // Close implements [net.Conn].
 func (c *twiceClosed) Close() error {
 	if c.closed.Swap(true) {
-		c.again()
+		c.again.Store(true)
 	}
 	return c.Conn.Close()
 }
@@ -142,7 +142,7 @@ func TestClose_NeitherWaitsForCommitsInDoubtNorCancelsThem(t *testing.T) {
 	var left atomic.Bool
 	db := openWith(t, postgres.Config{URL: d.url, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-		return &twiceClosed{Conn: conn, again: func() { left.Store(true) }}, err
+		return &twiceClosed{Conn: conn, again: &left}, err
 	}}, postgres.Groups{})
 	release := d.hangCommits(t)
 	d.leaveInDoubt(t, db)
@@ -153,7 +153,7 @@ func TestClose_NeitherWaitsForCommitsInDoubtNorCancelsThem(t *testing.T) {
 	select {
 	case <-closed:
 	case <-time.After(testwait.Patience):
-		t.Error("Close waits for a COMMIT in doubt")
+		t.Fatal("Close waits for a COMMIT in doubt")
 	}
 	testwait.Until(t, "the driver leaves the connection", left.Load)
 	if n := d.count(t, hanging); n != 1 {
